@@ -1,0 +1,1 @@
+"""What the pages print: tables, figures, named results, and the gate of the build."""

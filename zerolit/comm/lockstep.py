@@ -1,0 +1,121 @@
+"""Run rank programs together, in steps.
+
+In one step a rank sends at most one message and receives at most one. A message moves when its
+sender offers it and its receiver waits for it; a rank goes on when both halves of its swap are
+done. What a message *is* (an array, a multiset, a size) is the business of the `Transport`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .swap import ProtocolError, RankProgram, Swap
+
+
+class Transport:
+    """What happens to a message on its way. This plain one hands over the very object."""
+
+    def carry(self, step: int, source: int, swap: Swap) -> Any:
+        """Return what arrives at rank `swap.to`; `step` counts from 1."""
+        return swap.payload
+
+    def went_on(self, rank: int) -> None:
+        """Hear that `rank` has used what arrived and stands at its next swap, or at its end."""
+
+
+def lock_step(programs: Sequence[RankProgram], transport: Transport) -> list[Any]:
+    """Run one program per rank to its end; return what each returned, in rank order.
+
+    Raises:
+        ProtocolError: a deadlock, a message nobody expects, or one that does not fit. It names
+            the ranks and what each waits for.
+    """
+    ranks = _Ranks(programs, transport)
+    ready: Iterable[int] = range(len(programs))
+    step = 0
+    while True:
+        for rank in ready:
+            ranks.resume(rank)
+        if not ranks.sending and not ranks.waiting:
+            return [ranks.results[rank] for rank in range(len(programs))]
+        step += 1
+        ready = ranks.exchange(step)
+
+
+class _Ranks:
+    """Which halves of its swap each rank still has open, what arrived, and who has finished."""
+
+    def __init__(self, programs: Sequence[RankProgram], transport: Transport):
+        self.programs, self.transport = programs, transport
+        self.sending: dict[int, Swap] = {}
+        self.waiting: dict[int, Swap] = {}
+        self.inbox: dict[int, Any] = {}
+        self.results: dict[int, Any] = {}
+
+    def resume(self, rank: int) -> None:
+        """Hand the rank what arrived and note what it wants next."""
+        try:
+            swap = self.programs[rank].send(self.inbox.pop(rank, None))
+        except StopIteration as end:
+            self.results[rank] = end.value
+        else:
+            self._post(rank, swap)
+        self.transport.went_on(rank)
+
+    def _post(self, rank: int, swap: Swap) -> None:
+        to, frm, size = swap.to, swap.frm, len(self.programs)
+        if to is None and frm is None:
+            raise ProtocolError(f"rank {rank} yields a swap that neither sends nor receives")
+        for peer in (to, frm):
+            if peer is not None and not 0 <= peer < size:
+                raise ProtocolError(f"rank {rank} names rank {peer}, but ranks are 0 to {size - 1}")
+        if to is not None:
+            self.sending[rank] = swap
+        if frm is not None:
+            self.waiting[rank] = swap
+
+    def exchange(self, step: int) -> list[int]:
+        """Move every message that can move; return the ranks that can go on."""
+        sending, waiting = self.sending, self.waiting
+        moving = [
+            (source, swap)
+            for source, swap in sending.items()
+            if (receiver := waiting.get(swap.to)) is not None and receiver.frm == source
+        ]
+        if not moving:
+            raise ProtocolError(self._stuck(step))
+        # All messages of a step are carried before any rank goes on and changes its chunks.
+        for source, swap in moving:
+            _check_fit(step, source, swap, waiting.pop(swap.to).like)
+            del sending[source]
+            self.inbox[swap.to] = self.transport.carry(step, source, swap)
+        touched = {source for source, _ in moving} | {swap.to for _, swap in moving}
+        return sorted(rank for rank in touched if rank not in sending and rank not in waiting)
+
+    def _stuck(self, step: int) -> str:
+        wants = {rank: self._wants(rank) for rank in range(len(self.programs))}
+        told = "; ".join(f"rank {rank} {want}" for rank, want in wants.items() if want)
+        done = sorted(self.results)
+        finished = f"; finished: rank {', '.join(map(str, done))}" if done else ""
+        return f"nothing can move in step {step}: {told}{finished}"
+
+    def _wants(self, rank: int) -> str:
+        wants = []
+        if rank in self.sending:
+            swap = self.sending[rank]
+            wants.append(f"offers {_what(swap)} to rank {swap.to}")
+        if rank in self.waiting:
+            wants.append(f"waits for rank {self.waiting[rank].frm}")
+        return " and ".join(wants)
+
+
+def _check_fit(step: int, source: int, swap: Swap, like: Any) -> None:
+    sent = swap.payload
+    if sent.shape != like.shape or sent.dtype != like.dtype:
+        raise ProtocolError(
+            f"step {step}: rank {source} sends {_what(swap)} of {tuple(sent.shape)} {sent.dtype} "
+            f"to rank {swap.to}, which expects {tuple(like.shape)} {like.dtype}"
+        )
+
+
+def _what(swap: Swap) -> str:
+    return "a message" if swap.chunk is None else f"chunk {swap.chunk}"

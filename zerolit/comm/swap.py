@@ -1,0 +1,59 @@
+"""What a rank program says: one message out, one message in.
+
+A rank program is a generator: one rank's view of an algorithm. It yields `Swap`s and is resumed
+with what arrived. It never learns whether the other ranks are simulated, multisets of names, bare
+sizes, or real processes: an interpreter decides that (`simulate`, `prove`, `price`).
+"""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+RankProgram = Generator["Swap", Any, Any]
+
+
+# --8<-- [start:swap]
+@dataclass(slots=True)
+class Swap:
+    """Send `payload` to rank `to`, and wait for a message from rank `frm` that fits `like`.
+
+    Either half may be left out. Both halves move at once, as a full-duplex link does: two ranks
+    that swap with each other do not deadlock, two that send first and receive afterwards do.
+    """
+
+    payload: Any = None
+    to: int | None = None
+    frm: int | None = None
+    like: Any = None  # a chunk with the shape and dtype of what must arrive
+    chunk: int | None = None  # which chunk is sent, for the log
+    phase: str = ""  # which part of the algorithm this is, for the log
+
+
+# --8<-- [end:swap]
+
+
+class CommError(RuntimeError):
+    """Ranks that do not fit together."""
+
+
+class ProtocolError(CommError):
+    """A deadlock, a message nobody expects, or one that does not fit."""
+
+
+class ProofError(CommError):
+    """A collective that ends without what it promises."""
+
+
+def collective(goal: str, pieces: Callable[[int], int]) -> Callable[[Callable], Callable]:
+    """Mark a rank program with what it promises and into how many chunks it cuts an array.
+
+    Args:
+        goal: `"reduce_scatter"`, `"all_gather"` or `"all_reduce"`.
+        pieces: the number of chunks, given the number of ranks.
+    """
+
+    def mark(program: Callable) -> Callable:
+        program.goal, program.pieces = goal, pieces  # type: ignore[attr-defined]
+        return program
+
+    return mark
