@@ -8,7 +8,7 @@ done. What a message *is* (an array, a multiset, a size) is the business of the 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .swap import ProtocolError, RankProgram, Swap
+from .swap import NOBODY, ProtocolError, RankProgram, Swap
 
 
 class Transport:
@@ -63,14 +63,14 @@ class _Ranks:
 
     def _post(self, rank: int, swap: Swap) -> None:
         to, frm, size = swap.to, swap.frm, len(self.programs)
-        if to is None and frm is None:
+        if to == frm == NOBODY:
             raise ProtocolError(f"rank {rank} yields a swap that neither sends nor receives")
         for peer in (to, frm):
-            if peer is not None and not 0 <= peer < size:
+            if peer != NOBODY and not 0 <= peer < size:
                 raise ProtocolError(f"rank {rank} names rank {peer}, but ranks are 0 to {size - 1}")
-        if to is not None:
+        if to != NOBODY:
             self.sending[rank] = swap
-        if frm is not None:
+        if frm != NOBODY:
             self.waiting[rank] = swap
 
     def exchange(self, step: int) -> list[int]:

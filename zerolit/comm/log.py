@@ -55,7 +55,6 @@ class CommLog:
     def add(self, step: int, source: int, swap: Swap) -> None:
         """Enter one message that moves from `source` in `step`."""
         elements, destination = count(swap.payload), swap.to
-        assert destination is not None
         values = tuple(swap.payload.reshape(-1).tolist()) if elements <= SMALL else None
         self.sent[source] += elements
         self.received[destination] += elements

@@ -9,6 +9,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
+NOBODY = -1
+
 RankProgram = Generator["Swap", Any, Any]
 
 
@@ -22,8 +24,8 @@ class Swap:
     """
 
     payload: Any = None
-    to: int | None = None
-    frm: int | None = None
+    to: int = NOBODY
+    frm: int = NOBODY
     like: Any = None  # a chunk with the shape and dtype of what must arrive
     chunk: int | None = None  # which chunk is sent, for the log
     phase: str = ""  # which part of the algorithm this is, for the log
