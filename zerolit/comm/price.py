@@ -11,7 +11,7 @@ from typing import Any
 
 from .cut import sizes
 from .lockstep import Transport, lock_step
-from .swap import RankProgram, Swap
+from .swap import Swap
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class _Clock(Transport):
         self.in_free = [0] * network.size
 
     def carry(self, step: int, source: int, swap: Swap) -> Any:
-        to: int = swap.to  # type: ignore[assignment]
+        to = swap.to
         start = max(self.posted[source], self.out_free[source], self.in_free[to])
         end = start + swap.payload.shape[0] / self.network.bandwidth
         self.out_free[source] = self.in_free[to] = end

@@ -104,7 +104,7 @@ class _Watch(Transport):
 
     def carry(self, step: int, source: int, swap: Swap) -> Any:
         what = f"step {step}, rank {source} → rank {swap.to}, chunk {swap.payload.chunk}"
-        self.hops[swap.to] = (step, what)  # type: ignore[index]
+        self.hops[swap.to] = (step, what)
         self.sent[source] += 1
         self.steps = step
         return swap.payload
