@@ -1,0 +1,110 @@
+"""Figures: matplotlib drawings as SVG that takes its colours and its font from the page.
+
+Drawn in sentinel colours that are replaced by CSS variables, so one SVG follows the light and the
+dark scheme. Text stays text and the layout never depends on its width, so no font is needed to
+build a page in Chinese, and two builds give the same bytes.
+"""
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from .labels import label
+from .page import current
+from .table import _link
+
+INK, FAINT, PAPER = "#010101", "#020202", "#030303"
+SERIES = ("#a10001", "#a20002", "#a30003", "#a40004")  # one per line or card
+_VARIABLES = {
+    INK: "var(--md-default-fg-color)",
+    FAINT: "var(--md-default-fg-color--lighter)",
+    PAPER: "var(--md-default-bg-color)",
+    **{colour: f"var(--zl-{i})" for i, colour in enumerate(SERIES, start=1)},
+}
+_CJK = re.compile(r"[\u3000-\u9fff\uff00-\uffef]")
+_STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "zerolit",
+    "font.family": ["DejaVu Sans"],
+    "font.size": 11,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.facecolor": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.facecolor": "none",
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 2.2,
+    "mathtext.default": "regular",
+}
+
+
+@contextmanager
+def canvas(width: float, height: float) -> Iterator[Figure]:
+    """A blank figure of `width` × `height` inches in the pages' style."""
+    with matplotlib.rc_context(_STYLE):
+        yield Figure(figsize=(width, height))
+
+
+def render(name: str, figure: Figure, facts: dict[str, object], caption: dict | None = None) -> str:
+    """The figure as HTML, with caption and text alternative in the language of the page.
+
+    Args:
+        name: the figure's id; the labels `figure <name>` and `alt <name>` say what it shows.
+        figure: what was drawn inside `canvas`.
+        facts: what the text alternative is filled with: computed from the drawn data.
+        caption: what the caption is filled with, if anything.
+
+    Raises:
+        ValueError: Chinese text with `$…$` in it, which matplotlib draws as empty boxes.
+    """
+    language = current().language
+    _check_text(name, figure)
+    svg = _paint(name, _svg(figure))
+    alt = escape(label(f"alt {name}", language, **facts), quote=True)
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{alt}" ', 1)
+    text = escape(label(f"figure {name}", language, **(caption or {})))
+    return (
+        f'<figure class="zl-figure" id="{name}"><div class="zl-scroll" tabindex="0">{svg}</div>'
+        f"<figcaption>{text}{_link(name)}</figcaption></figure>\n"
+    )
+
+
+def _check_text(name: str, figure: Figure) -> None:
+    for text in figure.findobj(matplotlib.text.Text):
+        words = text.get_text()  # type: ignore[attr-defined]
+        if "$" in words and _CJK.search(words):
+            raise ValueError(f"figure {name}: {words!r} mixes Chinese with $…$; write it without")
+
+
+def _svg(figure: Figure) -> str:
+    buffer = io.StringIO()
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        # The browser draws the text; that the build machine lacks a glyph does not matter.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return buffer.getvalue()
+
+
+def _paint(name: str, svg: str) -> str:
+    """Strip the prologue, make ids the figure's own, and put CSS variables for colours."""
+    svg = svg[svg.index("<svg ") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
+    svg = re.sub(r'(<svg [^>]*?)\s*width="[\d.]+pt"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg [^>]*?)\s*height="[\d.]+pt"', r"\1", svg, count=1)
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = re.sub(r'(href="|url\()#', rf"\1#{name}-", svg)
+    svg = svg.replace("'DejaVu Sans'", "var(--zl-font)")
+    for colour, variable in _VARIABLES.items():
+        svg = svg.replace(colour, variable)
+    return re.sub(r"\n\s*", "\n", svg)

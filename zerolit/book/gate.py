@@ -1,0 +1,108 @@
+"""What a page must pass before it is published, so that a strict build means what it says."""
+
+import re
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from markdown_exec._internal.formatters import python as runner
+from markdown_exec.formatters.base import base_format
+from pymdownx.superfences import SuperFencesException
+
+from .fences import Fence, PageError, read_fences, without_fences
+from .page import Page, current
+
+_HEADING = re.compile(r"^#{1,6} .*$", re.M)
+_HEADING_ID = re.compile(r"\{ *#([\w-]+)[^}]*\}\s*$")
+_NAME = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}")
+_CODE = re.compile(r"<(pre|code|svg|script)\b.*?</\1>", re.S)
+
+
+def wrap_fences(custom_fences: list[dict]) -> None:
+    """Let python blocks run through `run_block`; take out the other languages that would run."""
+    for fence in list(custom_fences):
+        if fence["name"] == "python":
+            fence["format"] = run_block
+        elif getattr(fence["validator"], "__module__", "").startswith("markdown_exec"):
+            custom_fences.remove(fence)
+
+
+def run_block(source: str, language: str, css_class: str, options: dict, md: Any, **rest: Any):
+    """Run one block; whatever goes wrong fails the build and names page, block and error.
+
+    SuperFences swallows every exception but its own, so everything becomes one of those.
+    """
+    where = f"{current().uri}, block {options.get('id')!r}"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return base_format(language="python", run=_run, code=source, md=md, **options)
+    except SuperFencesException:
+        raise
+    except BaseException as error:
+        what = f"{type(error).__name__}: {error}"
+        raise SuperFencesException(f"{where}: {what}") from error
+
+
+def _run(code: str, **extra: Any) -> str:
+    try:
+        return runner._run_python(code, **extra)
+    except runner.ExecutionError as error:  # would only be logged
+        cause = error.__cause__ or error
+        raise cause from None
+
+
+def clear_sessions() -> None:
+    """Forget the variables of earlier pages' blocks."""
+    runner._sessions_globals.clear()
+    runner._sessions_counter.clear()
+
+
+def check_markdown(uri: str, markdown: str) -> tuple[list[Fence], list[str]]:
+    """Check a page before it is rendered; return its running blocks and its headings' ids.
+
+    Raises:
+        PageError: a bad fence, or a heading without an explicit id.
+    """
+    blocks = [fence for fence in read_fences(uri, markdown) if fence.runs]
+    ids = []
+    for heading in _HEADING.findall(without_fences(markdown)):
+        match = _HEADING_ID.search(heading)
+        if match is None:
+            raise PageError(f"{uri}: the heading {heading!r} needs an id, as in '## Title {{#id}}'")
+        ids.append(match[1])
+    return blocks, ids
+
+
+def check_twins(uri: str, english: tuple, chinese: tuple) -> None:
+    """Raise PageError unless both languages have the same blocks and the same heading ids."""
+    pairs: list[tuple[str, Callable]] = [
+        ("blocks", lambda page: [(fence.options, fence.text) for fence in page[0]]),
+        ("heading ids", lambda page: page[1]),
+    ]
+    for what, part in pairs:
+        ours, theirs = part(english), part(chinese)
+        for one, other in zip(ours, theirs, strict=False):
+            if one != other:
+                raise PageError(f"{uri}: {what} differ between the languages: {one} and {other}")
+        if len(ours) != len(theirs):
+            raise PageError(f"{uri}: {len(ours)} {what} in English, {len(theirs)} in Chinese")
+
+
+def fill_in(page: Page, html: str) -> str:
+    """Put the named results where the prose asks for them.
+
+    Raises:
+        PageError: a name that no block of the page has given, or a fence left as text.
+    """
+    if "```" in _CODE.sub("", html) or "~~~" in _CODE.sub("", html):
+        raise PageError(f"{page.uri}: a code fence was left as text")
+    return _NAME.sub(partial(_value, page), html)
+
+
+def _value(page: Page, match: re.Match) -> str:
+    if match[1] not in page.results:
+        known = ", ".join(sorted(page.results)) or "none"
+        raise PageError(f"{page.uri}: no block names the result {match[1]!r}; named are: {known}")
+    return page.results[match[1]]

@@ -1,0 +1,141 @@
+"""The mkdocs hook: blocks that fail the build, results in the prose, and both languages at once.
+
+Everything from the package is imported when it is needed, so that `mkdocs serve` sees edits.
+"""
+
+import importlib
+import logging
+import posixpath
+import sys
+import time
+from pathlib import Path
+
+from mkdocs.config import load_config
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import event_priority
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = {"en": "English", "zh": "中文"}
+
+def _book(module: str):
+    return importlib.import_module(f"zerolit.book.{module}")
+
+
+def _language(config) -> str:
+    return config.theme["language"]
+
+
+def on_startup(command, dirty):
+    """Keep `-q` from hiding what `--strict` counts."""
+    logger = logging.getLogger("mkdocs")
+    logger.setLevel(min(logger.level, logging.WARNING) if logger.level else logging.WARNING)
+
+
+@event_priority(-100)  # after markdown-exec has added its fences
+def on_config(config):
+    """Wrap the fences, and settle what must not depend on the configuration file's folder."""
+    if _language(config) == "en":
+        if "serve" in sys.argv:
+            _forget_package()
+        _book("page").site.sources.clear()
+        _book("page").site.seconds.clear()
+    _book("gate").wrap_fences(config.mdx_configs["pymdownx.superfences"]["custom_fences"])
+    config.mdx_configs["pymdownx.snippets"]["base_path"] = [str(_root(config))]
+    _check_notebooks(config)
+    return config
+
+
+def _root(config) -> Path:
+    folder = Path(config.config_file_path).resolve().parent
+    return folder if _language(config) == "en" else folder.parent
+
+
+def _forget_package() -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "zerolit"]:
+        del sys.modules[name]
+
+
+def _check_notebooks(config) -> None:
+    """mkdocs-jupyter shows a notebook that raised, or an old result, unless it is told not to."""
+    plugin = config.plugins.get("mkdocs-jupyter")
+    wanted = {"execute": True, "allow_errors": False, "cache": False}
+    for name, value in wanted.items() if plugin else ():
+        if plugin.config[name] != value:
+            raise PluginError(f"mkdocs-jupyter: {name} is {plugin.config[name]}; must be {value}")
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Check the page's source, and start with nothing named."""
+    gate, uri, language = _book("gate"), page.file.src_uri, _language(config)
+    _book("page").open_page(f"{language}/{uri}", language)
+    gate.clear_sessions()
+    site = _book("page").site
+    site.seconds[f"{language}/{uri}"] = -time.perf_counter()
+    with _plain_error():
+        source = ("", "") if uri.endswith((".py", ".ipynb")) else gate.check_markdown(uri, markdown)
+        if language == "en":
+            site.sources[uri] = source
+        elif uri not in site.sources:
+            raise _book("fences").PageError(f"zh/{uri}: there is no such page in English")
+        else:
+            gate.check_twins(uri, site.sources[uri], source)
+    return markdown
+
+
+def on_page_content(html, page, config, files):
+    """Fill in the named results, now that the page's blocks have run."""
+    name = f"{_language(config)}/{page.file.src_uri}"
+    with _plain_error():
+        html = _book("gate").fill_in(_book("page").current(), html)
+    site = _book("page").site
+    site.seconds[name] += time.perf_counter()
+    site.on_page(name)
+    return html
+
+
+class _plain_error:
+    """Turn a page's error into mkdocs's own kind, which it prints without a traceback."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if kind is not None and kind.__name__ == "PageError":
+            raise PluginError(str(error)) from None
+
+
+def on_page_context(context, page, config, nav):
+    """Let the language switch keep the reader on the same page."""
+    here = page.file.dest_uri if _language(config) == "en" else f"zh/{page.file.dest_uri}"
+    config.extra["alternate"] = [
+        {
+            "name": NAMES[language],
+            "lang": language,
+            "link": posixpath.relpath(
+                page.file.dest_uri if language == "en" else f"zh/{page.file.dest_uri}",
+                posixpath.dirname(here) or ".",
+            ),
+        }
+        for language in NAMES
+    ]
+    return context
+
+
+@event_priority(-200)
+def on_post_build(config):
+    """After the English site, build the Chinese one into its folder `zh`."""
+    if _language(config) != "en":
+        return
+    from mkdocs.commands.build import build
+
+    chinese = load_config(
+        str(_root(config) / "docs" / "mkdocs.zh.yml"),
+        strict=config.strict,
+        site_dir=str(Path(config.site_dir) / "zh"),
+    )
+    chinese.plugins.on_startup(command="build", dirty=False)
+    build(chinese)
+    site = _book("page").site
+    missing = {f"zh/{uri}" for uri in site.sources} - set(site.seconds)
+    if missing:
+        raise PluginError(f"pages without a Chinese twin: {', '.join(sorted(missing))}")

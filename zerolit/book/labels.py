@@ -1,0 +1,138 @@
+"""The words in tables and figures, in both languages. Blocks are the same in both; these differ."""
+
+LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
+    # columns
+    "step": ("step", "步"),
+    "phase": ("phase", "阶段"),
+    "from": ("from card", "发自卡"),
+    "to": ("to card", "发往卡"),
+    "chunk": ("chunk", "块"),
+    "values": ("what is in it", "内容"),
+    "ranks": ("cards p", "卡数 p"),
+    "ring sends": ("ring: each card sends", "环形：每张卡发出"),
+    "ring steps": ("ring: steps", "环形：步数"),
+    "server 0": ("server: card 0 sends + receives", "参数服务器：第 0 张卡收发合计"),
+    "server others": ("server: every other card sends", "参数服务器：其余每张卡发出"),
+    "compute": ("compute, s", "计算，秒"),
+    "ring": ("ring, s", "环形，秒"),
+    "server": ("server, s", "参数服务器，秒"),
+    "no overlap": ("efficiency, no overlap", "效率：不重叠"),
+    "backward overlap": ("hidden under backward", "效率：藏在反向之下"),
+    "perfect overlap": ("perfect overlap", "效率：完全重叠"),
+    "tokens per card": ("tokens per card", "每张卡的 token"),
+    "goal": ("collective", "集合通信"),
+    "proved for": ("proved for p", "已证明的 p"),
+    "sent share": ("busiest card sends, p = 4", "最忙的卡发出，p = 4"),
+    "bound share": ("lower bound", "下界"),
+    "reached": ("bound reached", "达到下界"),
+    "bytes": ("S, bytes", "S，字节"),
+    "time us": ("time, µs", "时间，µs"),
+    "algbw": ("algbw, GB/s", "algbw，GB/s"),
+    "busbw": ("busbw, GB/s", "busbw，GB/s"),
+    "source": ("where from", "来源"),
+    # cells
+    "reduce-scatter": ("reduce-scatter", "reduce-scatter"),
+    "all-gather": ("all-gather", "all-gather"),
+    "ring reduce_scatter": ("ring reduce-scatter", "环形 reduce-scatter"),
+    "ring all_gather": ("ring all-gather", "环形 all-gather"),
+    "ring all_reduce": ("ring all-reduce", "环形 all-reduce"),
+    "server all_reduce": ("parameter server", "参数服务器"),
+    "yes": ("yes", "是"),
+    "no": ("no", "否"),
+    "model": ("α–β model", "α–β 模型"),
+    "measured": ("measured, nccl-tests", "实测，nccl-tests"),
+    # words in figures
+    "card": ("card", "卡"),
+    "start": ("start", "开始"),
+    "step n": ("step {n}", "第 {n} 步"),
+    "reduce-scatter done": ("reduce-scatter done", "reduce-scatter 完成"),
+    "all-gather done": ("all-gather done", "all-gather 完成"),
+    "after n": ("after step {n}", "第 {n} 步后"),
+    "number of cards": ("number of cards", "卡数"),
+    "seconds per step": ("seconds per training step", "每个训练步的秒数"),
+    "efficiency": ("efficiency", "效率"),
+    "line compute": ("compute", "计算"),
+    "line ring": ("ring", "环形"),
+    "line server": ("parameter server", "参数服务器"),
+    "line none": ("no overlap", "不重叠"),
+    "line backward": ("hidden under the backward pass", "藏在反向传播之下"),
+    "line perfect": ("perfect overlap", "完全重叠"),
+    "wall at": ("{ranks} cards", "{ranks} 张卡"),
+    # captions
+    "table ring-hops": (
+        "Every hop of the ring on four cards; card r starts with (r + 1) · [0 … 7].",
+        "四张卡上环形 all-reduce 的每一跳；第 r 张卡的初值是 (r + 1) · [0 … 7]。",
+    ),
+    "table ring-proofs": (
+        "Each program run on multisets of cards. Shares of the array are exact fractions.",
+        "每个程序都在“卡的多重集”上运行。占数组的比例是精确分数。",
+    ),
+    "table traffic-counted": (
+        "Elements on the wire for one all-reduce of {n} numbers, counted.",
+        "对 {n} 个数做一次 all-reduce 时线上的元素数（实际计数）。",
+    ),
+    "table traffic-time": (
+        "One training step, by the α–β model: {params} parameters, {tokens} tokens, "
+        "{bandwidth} GB/s and {latency} µs per link.",
+        "一个训练步的时间（α–β 模型）：{params} 参数，{tokens} token，"
+        "每条链路 {bandwidth} GB/s、{latency} µs。",
+    ),
+    "table traffic-busbw": (
+        "algbw and busbw of an all-reduce. The model's links carry {bandwidth} GB/s.",
+        "一次 all-reduce 的 algbw 与 busbw。模型中每条链路为 {bandwidth} GB/s。",
+    ),
+    "figure ring-steps": (
+        "Rows are cards, columns are chunks. A stripe in a card's colour means: that card's share "
+        "is in this chunk. Outlined: what has just arrived.",
+        "行是卡，列是块。某种颜色的竖条表示：该卡的那一份已加进这一块。描边的是刚到达的块。",
+    ),
+    "figure home-discs": (
+        "Ring all-reduce on {p} cards. A ring of cells is a card, a sector is a chunk; the darker, "
+        "the more cards' shares are in it.",
+        "{p} 张卡的环形 all-reduce。一圈格子是一张卡，一个扇区是一块；颜色越深，"
+        "其中已加进的卡越多。",
+    ),
+    "figure traffic-time-curve": (
+        "Compute per card shrinks with p, the ring's time does not, the server's grows.",
+        "每张卡的计算随 p 缩短，环形的时间不再缩短，参数服务器的时间不断增长。",
+    ),
+    "figure traffic-efficiency": (
+        "Overlap moves the wall; it does not remove it. Dots mark where communication and what "
+        "can hide it take equally long.",
+        "重叠能推迟这堵墙，但消除不了它。圆点处，通信与能遮住它的计算一样长。",
+    ),
+    # text alternatives, filled from the data
+    "alt ring-steps": (
+        "{panels} panels of {ranks} by {ranks} cells. At the start each cell holds 1 card's share; "
+        "after step {half} one cell per card holds {ranks}; after step {steps} all do.",
+        "{panels} 幅 {ranks}×{ranks} 的格子图。开始时每格只含 1 张卡的一份；第 {half} 步后"
+        "每张卡有一格含 {ranks} 份；第 {steps} 步后所有格子都含 {ranks} 份。",
+    ),
+    "alt home-discs": (
+        "{panels} discs of {p} by {p} cells, after steps {steps}. The mean number of cards' shares "
+        "per cell is {means}.",
+        "{panels} 个 {p}×{p} 格的圆盘，分别在第 {steps} 步之后。每格平均含 {means} 张卡的一份。",
+    ),
+    "alt traffic-time-curve": (
+        "Log-log lines from {first} to {last} cards: compute from {c0} to {c1} s, ring from {r0} "
+        "to {r1} s, parameter server from {s0} to {s1} s.",
+        "双对数曲线，{first} 到 {last} 张卡：计算从 {c0} 到 {c1} 秒，环形从 {r0} 到 {r1} 秒，"
+        "参数服务器从 {s0} 到 {s1} 秒。",
+    ),
+    "alt traffic-efficiency": (
+        "Efficiency from {first} to {last} cards: without overlap from {n0} to {n1}, hidden under "
+        "the backward pass from {b0} to {b1}, with perfect overlap from {o0} to {o1}.",
+        "{first} 到 {last} 张卡的效率：不重叠从 {n0} 到 {n1}，藏在反向传播之下从 {b0} 到 {b1}，"
+        "完全重叠从 {o0} 到 {o1}。",
+    ),
+}
+
+
+def label(key: str, language: str, **facts: object) -> str:
+    """The words for `key`, with `facts` filled in.
+
+    Raises:
+        KeyError: a key that the dictionary lacks.
+    """
+    english, chinese = LABELS[key]
+    return (chinese if language == "zh" else english).format(**facts)
