@@ -16,9 +16,9 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "compute": ("compute, s", "计算，秒"),
     "ring": ("ring, s", "环形，秒"),
     "server": ("server, s", "参数服务器，秒"),
-    "no overlap": ("efficiency, no overlap", "效率：不重叠"),
-    "backward overlap": ("hidden under backward", "效率：藏在反向之下"),
-    "perfect overlap": ("perfect overlap", "效率：完全重叠"),
+    "no overlap": ("no overlap", "不重叠"),
+    "backward overlap": ("under backward", "反向之下"),
+    "perfect overlap": ("perfect overlap", "完全重叠"),
     "tokens per card": ("tokens per card", "每张卡的 token"),
     "goal": ("collective", "集合通信"),
     "proved for": ("proved for p", "已证明的 p"),
@@ -73,9 +73,9 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     ),
     "table traffic-time": (
         "One training step, by the α–β model: {params} parameters, {tokens} tokens, "
-        "{bandwidth} GB/s and {latency} µs per link.",
+        "{bandwidth} GB/s and {latency} µs per link. The last three columns are efficiencies.",
         "一个训练步的时间（α–β 模型）：{params} 参数，{tokens} token，"
-        "每条链路 {bandwidth} GB/s、{latency} µs。",
+        "每条链路 {bandwidth} GB/s、{latency} µs。后三列是效率。",
     ),
     "table traffic-busbw": (
         "algbw and busbw of an all-reduce. The model's links carry {bandwidth} GB/s.",
