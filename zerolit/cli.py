@@ -76,7 +76,9 @@ def _build(options: argparse.Namespace) -> int:
         root = find_root(Path.cwd())
         with Progress(*columns, console=console) as progress:
             task = progress.add_task("building", total=count_pages(root))
-            seconds = build_site(root, lambda page: progress.update(task, advance=1, description=page))
+            seconds = build_site(
+                root, lambda page: progress.update(task, advance=1, description=page)
+            )
     except BuildFailed as error:
         print(f"zerolit build: failed, the last site is untouched\n{error}", file=sys.stderr)
         return 1

@@ -167,4 +167,3 @@ def _ticks(ax: Axes, ranks: Sequence[int]) -> None:
     ax.set_xticks(shown, [str(p) for p in shown])
     ax.minorticks_off()
     ax.grid(True, axis="both")
-

@@ -17,6 +17,7 @@ from mkdocs.plugins import event_priority
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = {"en": "English", "zh": "中文"}
 
+
 def _book(module: str):
     return importlib.import_module(f"zerolit.book.{module}")
 

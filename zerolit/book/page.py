@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
-
 @dataclass
 class Page:
     """One page while its blocks run."""

@@ -62,7 +62,9 @@ def traffic_table(length: int, ranks: Sequence[int]) -> Table:
         arrays = [np.ones(length, dtype=np.float32)] * p
         ring_all_reduce(arrays, ring)
         parameter_server_all_reduce(arrays, server)
-        rows.append((p, max(ring.sent), ring.steps, server.sent[0] + server.received[0], server.sent[-1]))
+        rows.append(
+            (p, max(ring.sent), ring.steps, server.sent[0] + server.received[0], server.sent[-1])
+        )
     return Table("traffic-counted", columns, rows, {"n": length})
 
 

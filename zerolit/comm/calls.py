@@ -131,10 +131,11 @@ def _check_chunks(chunks: Sequence[Arrays], owned: Sequence[int], log: CommLog |
                 f"rank {rank} has {len(row)} chunks of {[shape for shape, _ in row]}; every rank "
                 f"must have {size}, of the shapes and dtypes of rank 0's"
             )
-    if list(owned) != [(rank + owned[0]) % size for rank in range(size)]:
+    first = owned[0] if len(owned) else 0
+    if list(owned) != [(rank + first) % size for rank in range(size)]:
         raise ValueError(
             f"owned is {list(owned)}; for {size} ranks it must be one segment each, rank r + 1 "
             "owning the segment after rank r's"
         )
     check_log(log, size)
-    return owned[0]
+    return first

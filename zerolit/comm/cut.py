@@ -3,17 +3,17 @@
 import operator
 
 
-def sizes(length: int, pieces: int) -> list[int]:
-    """The lengths of the chunks; the first `length % pieces` are one longer.
+def sizes(nbytes: int, pieces: int) -> list[int]:
+    """The sizes of the chunks; the first `nbytes % pieces` are one byte longer.
 
     Raises:
-        ValueError: a length that is negative or not whole.
+        ValueError: a size that is negative or not whole.
     """
     try:
-        whole = operator.index(length)
+        whole = operator.index(nbytes)
     except TypeError:
-        raise ValueError(f"length is {length}; it must be a whole number") from None
+        raise ValueError(f"nbytes is {nbytes}; it must be a whole number") from None
     if whole < 0:
-        raise ValueError(f"length is {length}; it must be 0 or more")
+        raise ValueError(f"nbytes is {nbytes}; it must be 0 or more")
     each, longer = divmod(whole, pieces)
     return [each + 1] * longer + [each] * (pieces - longer)

@@ -1,0 +1,119 @@
+"""The simulator: torch tensors, other rings, and ranks that do not fit together."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from tests.comm import plain
+from zerolit.comm import Chunks, CommLog, ProtocolError, Swap, ring, server, simulate
+
+
+def states(arrays):
+    return [Chunks(np.array_split(array, len(arrays))) for array in arrays]
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.parametrize("owner", [0, 1, 2])
+@pytest.mark.parametrize("p", [1, 2, 3, 5, 8])
+def test_direction_and_owner_settle_the_order_of_summation(p, direction, owner):
+    rng = np.random.default_rng(p)
+    arrays = [rng.standard_normal(23).astype(np.float32) for _ in range(p)]
+    expected = plain.ring_all_reduce(arrays, direction, owner)
+    simulate(ring.all_reduce, states(arrays), direction=direction, owner=owner)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(arrays, expected, strict=True))
+
+
+def test_gloos_ring_adds_to_the_left_and_leaves_chunk_r_with_rank_r():
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(5).astype(np.float32) for _ in range(5)]
+    given = [array.copy() for array in arrays]
+    assert simulate(ring.reduce_scatter, states(arrays), direction=-1, owner=0) == [0, 1, 2, 3, 4]
+    for chunk in range(5):  # x[c-1] + x[c-2] + … + x[c], as gloo sums
+        total = given[(chunk - 1) % 5][chunk]
+        for back in range(2, 6):
+            total = given[(chunk - back) % 5][chunk] + total
+        assert arrays[chunk][chunk].tobytes() == total.tobytes()
+
+
+def test_torch_tensors_give_numpys_bits():
+    rng = np.random.default_rng(1)
+    arrays = [rng.standard_normal(37).astype(np.float32) for _ in range(4)]
+    expected = plain.ring_all_reduce(arrays)
+    tensors = [torch.from_numpy(array.copy()) for array in arrays]
+    log = CommLog(4)
+    chunks = [Chunks(torch.tensor_split(tensor, 4)) for tensor in tensors]
+    simulate(ring.all_reduce, chunks, log)
+    assert all(t.numpy().tobytes() == e.tobytes() for t, e in zip(tensors, expected, strict=True))
+    assert sum(log.sent) == 2 * 3 * 37
+
+
+def test_comm_needs_no_torch():
+    code = "import sys, zerolit.comm, zerolit.plan; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_message_in_flight_does_not_change():
+    """Both ranks send their only chunk and add what arrives: each must get the old one."""
+
+    def swap_and_add(rank, size, x):
+        x[0] += yield Swap(x[0], to=1 - rank, frm=1 - rank, like=x[0])
+
+    ones, twos = np.ones(3), np.full(3, 2.0)
+    simulate(swap_and_add, [Chunks([ones]), Chunks([twos])])
+    assert ones.tolist() == twos.tolist() == [3, 3, 3]
+
+
+def test_send_then_receive_round_a_ring_deadlocks_and_is_told():
+    def careless(rank, size, x):
+        yield Swap(x[0], to=(rank + 1) % size, chunk=0)
+        yield Swap(frm=(rank - 1) % size, like=x[0])
+
+    with pytest.raises(ProtocolError) as told:
+        simulate(careless, [Chunks([np.ones(1)]) for _ in range(3)])
+    assert str(told.value) == (
+        "nothing can move in step 1: rank 0 offers chunk 0 to rank 1; "
+        "rank 1 offers chunk 0 to rank 2; rank 2 offers chunk 0 to rank 0"
+    )
+
+
+def test_waiting_for_each_other_is_told():
+    def shy(rank, size, x):
+        yield Swap(frm=1 - rank, like=x[0])
+
+    with pytest.raises(ProtocolError, match="rank 0 waits for rank 1; rank 1 waits for rank 0"):
+        simulate(shy, [Chunks([np.ones(1)]) for _ in range(2)])
+
+
+def test_a_message_that_nobody_expects_is_told():
+    def talkative(rank, size, x):
+        if rank == 0:
+            yield Swap(x[0], to=1, chunk=0)
+
+    match = "rank 0 offers chunk 0 to rank 1; finished: rank 1, 2"
+    with pytest.raises(ProtocolError, match=match):
+        simulate(talkative, [Chunks([np.ones(1)]) for _ in range(3)])
+
+
+@pytest.mark.parametrize("other", [np.ones(3), np.ones(2, np.float32), np.ones((2, 1))])
+def test_a_message_that_does_not_fit_is_told(other):
+    with pytest.raises(ProtocolError, match=r"step 1: rank 1 sends chunk 0 of .* to rank 0, which"):
+        simulate(server.all_reduce, [Chunks([np.ones(2)]), Chunks([other])])
+
+
+def test_a_rank_that_does_not_exist_is_told():
+    def lost(rank, size, x):
+        yield Swap(x[0], to=size)
+
+    with pytest.raises(ProtocolError, match="rank 0 names rank 2, but ranks are 0 to 1"):
+        simulate(lost, [Chunks([np.ones(1)]) for _ in range(2)])
+
+
+def test_an_empty_swap_is_told():
+    def idle(rank, size, x):
+        yield Swap()
+
+    with pytest.raises(ProtocolError, match="rank 0 yields a swap that neither sends nor receives"):
+        simulate(idle, [Chunks([np.ones(1)])])
