@@ -53,7 +53,7 @@ def _ring(options: argparse.Namespace) -> int:
         raise ValueError(f"--length is {options.length}; it must be 0 or more")
     log = CommLog(options.ranks)
     ring_all_reduce([(r + 1) * np.arange(options.length) for r in range(options.ranks)], log)
-    Console().print(hops_table(log).terminal(options.lang))
+    Console().print(hops_table(log, options.length).terminal(options.lang))
     return 0
 
 

@@ -113,6 +113,7 @@ def test_reduce_scatter_owns_the_next_chunk_and_all_gather_completes():
     log = CommLog(3)
     chunks, owned = ring_reduce_scatter(arrays_, log)
     assert owned == [1, 2, 0] and log.steps == 2
+    assert all(np.array_equal(a, np.arange(10.0) * (r + 1)) for r, a in enumerate(arrays_))
     for rank in range(3):
         assert [part.size for part in chunks[rank]] == [4, 3, 3]
         whole = np.array_split(6 * np.arange(10.0), 3)[owned[rank]]

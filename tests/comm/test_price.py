@@ -3,9 +3,11 @@
 from fractions import Fraction as F
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from zerolit.comm import Network, Swap, all_reduce_time, collective, price, ring, server
+from zerolit.comm.cut import sizes
 
 B, ALPHA = F(3), F(7, 11)
 
@@ -89,3 +91,8 @@ def test_who_waits_sends_later():
         [(6, 1, NOBODY, 0)], [(0, NOBODY, 0, 6), (6, 2, NOBODY, 0)], [(0, NOBODY, 1, 6)]
     )
     assert price(program, 0, Network(3, F(3), F(1))) == 6
+
+
+@pytest.mark.parametrize(("nbytes", "pieces"), [(0, 3), (2, 5), (7, 3), (9, 3)])
+def test_bytes_are_cut_as_numpy_cuts_arrays(nbytes, pieces):
+    assert sizes(nbytes, pieces) == [p.size for p in np.array_split(np.empty(nbytes), pieces)]

@@ -55,15 +55,28 @@ def test_comm_needs_no_torch():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_a_message_in_flight_does_not_change():
+@pytest.mark.parametrize("kind", [np.array, torch.tensor])
+def test_a_message_in_flight_does_not_change(kind):
     """Both ranks send their only chunk and add what arrives: each must get the old one."""
 
     def swap_and_add(rank, size, x):
         x[0] += yield Swap(x[0], to=1 - rank, frm=1 - rank, like=x[0])
 
-    ones, twos = np.ones(3), np.full(3, 2.0)
+    ones, twos = kind([1.0, 1.0]), kind([2.0, 2.0])
     simulate(swap_and_add, [Chunks([ones]), Chunks([twos])])
-    assert ones.tolist() == twos.tolist() == [3, 3, 3]
+    assert ones.tolist() == twos.tolist() == [3, 3]
+
+
+def test_who_sends_and_who_receives_is_told_apart():
+    def one_way(rank, size, x):
+        if rank == 0:
+            yield Swap(x[0], to=1)
+        else:
+            yield Swap(frm=0, like=x[0])
+
+    log = CommLog(2)
+    simulate(one_way, [Chunks([np.ones(3)]), Chunks([np.ones(3)])], log)
+    assert log.sent == [3, 0] and log.received == [0, 3]
 
 
 def test_send_then_receive_round_a_ring_deadlocks_and_is_told():

@@ -27,9 +27,11 @@ def _language(config) -> str:
 
 
 def on_startup(command, dirty):
-    """Keep `-q` from hiding what `--strict` counts."""
+    """Keep `-q` from hiding what `--strict` counts, and `-v` from skipping the check of anchors."""
     logger = logging.getLogger("mkdocs")
-    logger.setLevel(min(logger.level, logging.WARNING) if logger.level else logging.WARNING)
+    logger.setLevel(min(logger.level or logging.WARNING, logging.WARNING))
+    if logger.level <= logging.DEBUG:
+        logging.getLogger("mkdocs.structure.pages").setLevel(logging.INFO)
 
 
 @event_priority(-100)  # after markdown-exec has added its fences
@@ -73,7 +75,7 @@ def on_page_markdown(markdown, page, config, files):
     site = _book("page").site
     site.seconds[f"{language}/{uri}"] = -time.perf_counter()
     with _plain_error():
-        source = ("", "") if uri.endswith((".py", ".ipynb")) else gate.check_markdown(uri, markdown)
+        source = _check(gate, f"{language}/{uri}", page.file.content_string, markdown)
         if language == "en":
             site.sources[uri] = source
         elif uri not in site.sources:
@@ -81,6 +83,14 @@ def on_page_markdown(markdown, page, config, files):
         else:
             gate.check_twins(uri, site.sources[uri], source)
     return markdown
+
+
+def _check(gate, name, file, markdown):
+    """Check the page's source under the line numbers of its file, front matter included."""
+    if not name.endswith(".md"):
+        return [], []  # a notebook; mkdocs-jupyter runs it
+    above = file.count("\n", 0, max(file.find(markdown.strip()), 0))
+    return gate.check_markdown(name, "\n" * above + markdown.lstrip("\n"))
 
 
 def on_page_content(html, page, config, files):

@@ -60,8 +60,8 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "wall at": ("{ranks} cards", "{ranks} 张卡"),
     # captions
     "table ring-hops": (
-        "Every hop of the ring on four cards; card r starts with (r + 1) · [0 … 7].",
-        "四张卡上环形 all-reduce 的每一跳；第 r 张卡的初值是 (r + 1) · [0 … 7]。",
+        "Every hop of the ring: {p} cards, {n} numbers; card r starts with (r + 1) · [0, 1, 2, …].",
+        "环形 all-reduce 的每一跳：{p} 张卡，{n} 个数；第 r 张卡的初值是 (r + 1) · [0, 1, 2, …]。",
     ),
     "table ring-proofs": (
         "Each program run on multisets of cards. Shares of the array are exact fractions.",

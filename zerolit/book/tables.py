@@ -11,14 +11,14 @@ from zerolit.plan import Training
 from .table import Table
 
 
-def hops_table(log: CommLog) -> Table:
-    """Every hop of a logged ring: step, phase, who, to whom, which chunk, what is in it."""
+def hops_table(log: CommLog, length: int) -> Table:
+    """Every hop of a logged ring on arrays of `length`: who sends what to whom, and when."""
     columns = {"step": "d", "phase": "label", "from": "d", "to": "d", "chunk": "d", "values": "s"}
     rows = [
         (m.step, m.phase, m.source, m.destination, m.chunk, _values(m.values, m.elements))
         for m in log.messages
     ]
-    return Table("ring-hops", columns, rows)
+    return Table("ring-hops", columns, rows, {"p": log.size, "n": length})
 
 
 def _values(values: tuple | None, elements: int) -> str:

@@ -63,11 +63,11 @@ class _Ranks:
 
     def _post(self, rank: int, swap: Swap) -> None:
         to, frm, size = swap.to, swap.frm, len(self.programs)
+        if not (NOBODY <= to < size and NOBODY <= frm < size):
+            peer = frm if NOBODY <= to < size else to
+            raise ProtocolError(f"rank {rank} names rank {peer}, but ranks are 0 to {size - 1}")
         if to == frm == NOBODY:
             raise ProtocolError(f"rank {rank} yields a swap that neither sends nor receives")
-        for peer in (to, frm):
-            if peer != NOBODY and not 0 <= peer < size:
-                raise ProtocolError(f"rank {rank} names rank {peer}, but ranks are 0 to {size - 1}")
         if to != NOBODY:
             self.sending[rank] = swap
         if frm != NOBODY:
@@ -75,7 +75,7 @@ class _Ranks:
 
     def exchange(self, step: int) -> list[int]:
         """Move every message that can move; return the ranks that can go on."""
-        sending, waiting = self.sending, self.waiting
+        sending, waiting, carry = self.sending, self.waiting, self.transport.carry
         moving = [
             (source, swap)
             for source, swap in sending.items()
@@ -85,11 +85,13 @@ class _Ranks:
             raise ProtocolError(self._stuck(step))
         # All messages of a step are carried before any rank goes on and changes its chunks.
         for source, swap in moving:
-            _check_fit(step, source, swap, waiting.pop(swap.to).like)
+            sent, like = swap.payload, waiting.pop(swap.to).like
+            if sent.shape != like.shape or sent.dtype != like.dtype:
+                raise ProtocolError(_misfit(step, source, swap, like))
             del sending[source]
-            self.inbox[swap.to] = self.transport.carry(step, source, swap)
-        touched = {source for source, _ in moving} | {swap.to for _, swap in moving}
-        return sorted(rank for rank in touched if rank not in sending and rank not in waiting)
+            self.inbox[swap.to] = carry(step, source, swap)
+        busy = sending.keys() | waiting.keys() | self.results.keys()
+        return [rank for rank in range(len(self.programs)) if rank not in busy]
 
     def _stuck(self, step: int) -> str:
         wants = {rank: self._wants(rank) for rank in range(len(self.programs))}
@@ -108,13 +110,12 @@ class _Ranks:
         return " and ".join(wants)
 
 
-def _check_fit(step: int, source: int, swap: Swap, like: Any) -> None:
+def _misfit(step: int, source: int, swap: Swap, like: Any) -> str:
     sent = swap.payload
-    if sent.shape != like.shape or sent.dtype != like.dtype:
-        raise ProtocolError(
-            f"step {step}: rank {source} sends {_what(swap)} of {tuple(sent.shape)} {sent.dtype} "
-            f"to rank {swap.to}, which expects {tuple(like.shape)} {like.dtype}"
-        )
+    return (
+        f"step {step}: rank {source} sends {_what(swap)} of {tuple(sent.shape)} {sent.dtype} "
+        f"to rank {swap.to}, which expects {tuple(like.shape)} {like.dtype}"
+    )
 
 
 def _what(swap: Swap) -> str:

@@ -71,20 +71,20 @@ class _Bytes:
 
 
 class _Clock(Transport):
-    """Where every rank and every link is in time."""
+    """Where every rank and every incoming link is in time."""
 
     def __init__(self, network: Network):
         self.network = network
         self.now = [0] * network.size  # when each rank can go on
         self.posted = [0] * network.size  # when each rank offered its open swap
-        self.out_free = [0] * network.size
-        self.in_free = [0] * network.size
+        self.in_free = [0] * network.size  # when each incoming link is free
 
     def carry(self, step: int, source: int, swap: Swap) -> Any:
         to = swap.to
-        start = max(self.posted[source], self.out_free[source], self.in_free[to])
+        start = max(self.posted[source], self.in_free[to])
         end = start + swap.payload.shape[0] / self.network.bandwidth
-        self.out_free[source] = self.in_free[to] = end
+        self.in_free[to] = end
+        # A rank goes on only when its message has left, so its outgoing link is free by then.
         self.now[source] = max(self.now[source], end)
         self.now[to] = max(self.now[to], end + self.network.latency)
         return swap.payload

@@ -21,10 +21,10 @@ def reduce_scatter(
     rank: int, size: int, x: Chunks, direction: int = 1, owner: int = 1
 ) -> RankProgram:
     """Sum every chunk over the ranks; rank r ends owning the sum of chunk (r + owner) mod p."""
+    to, frm = (rank + direction) % size, (rank - direction) % size
     for step in range(1, size):
         send = (rank + owner - direction * step) % size
         receive = (send - direction) % size
-        to, frm = (rank + direction) % size, (rank - direction) % size
         x[receive] += yield Swap(x[send], to, frm, x[receive], send, "reduce-scatter")
     return (rank + owner) % size
 
@@ -36,10 +36,10 @@ def reduce_scatter(
 @collective("all_gather", pieces=lambda size: size)
 def all_gather(rank: int, size: int, x: Chunks, direction: int = 1, owner: int = 1) -> RankProgram:
     """Pass the finished chunks round; rank r starts with chunk (r + owner) mod p, ends with all."""
+    to, frm = (rank + direction) % size, (rank - direction) % size
     for step in range(1, size):
         send = (rank + owner - direction * (step - 1)) % size
         receive = (send - direction) % size
-        to, frm = (rank + direction) % size, (rank - direction) % size
         x[receive] = yield Swap(x[send], to, frm, x[receive], send, "all-gather")
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .lockstep import Transport, lock_step
 from .log import CommLog
 from .swap import Swap
@@ -46,7 +48,7 @@ class Wire(Transport):
         if self.log is not None:
             self.log.add(self.steps_before + step, source, swap)
         payload = swap.payload
-        return payload.clone() if hasattr(payload, "clone") else payload.copy()
+        return payload.copy() if isinstance(payload, np.ndarray) else payload.clone()
 
 
 class Chunks(list):

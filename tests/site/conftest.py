@@ -1,0 +1,68 @@
+"""A tiny site in two languages, to inject failures into."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+ENGLISH = f"""
+site_name: tiny
+docs_dir: docs/en
+site_dir: site
+use_directory_urls: false
+theme: {{name: material, language: en, font: false}}
+hooks: ["{ROOT}/zerolit/book/hook.py"]
+plugins:
+  search: {{}}
+  markdown-exec: {{}}
+  mkdocs-jupyter: {{execute: true, allow_errors: false, cache: false, include: ["*.py"]}}
+markdown_extensions:
+  attr_list: {{}}
+  pymdownx.snippets: {{check_paths: true}}
+  pymdownx.superfences: {{}}
+validation:
+  links: {{anchors: warn, not_found: warn, absolute_links: warn, unrecognized_links: warn}}
+"""
+CHINESE = "INHERIT: ../mkdocs.yml\ndocs_dir: zh\nsite_dir: ../site/zh\ntheme: {language: zh}\n"
+GOOD = """
+# Home { #home }
+
+```python exec="true" id="sum" session="s"
+from zerolit.book import result
+print(f"**{result('tiny.sum', 1 + 1)}**")
+```
+
+The sum is {{ tiny.sum }}.
+"""
+
+
+class TinySite:
+    """A folder with a site of one page; `write` changes or adds pages in both languages."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        (root / "docs").mkdir()
+        (root / "mkdocs.yml").write_text(ENGLISH)
+        (root / "docs" / "mkdocs.zh.yml").write_text(CHINESE)
+        self.write(GOOD)
+
+    def write(self, text: str, name: str = "index.md", languages=("en", "zh")) -> None:
+        for language in languages:
+            folder = self.root / "docs" / language
+            folder.mkdir(exist_ok=True)
+            (folder / name).write_text(textwrap.dedent(text))
+
+    def add(self, text: str) -> None:
+        """Add to the good page, in both languages."""
+        self.write(GOOD + "\n" + textwrap.dedent(text))
+
+    def page(self, language: str = "en", name: str = "index.html") -> str:
+        folder = self.root / "site" / ("zh" if language == "zh" else "")
+        return (folder / name).read_text()
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> TinySite:
+    return TinySite(tmp_path)
