@@ -46,14 +46,17 @@ def build_site(root: Path, on_page: Callable[[str], None] | None = None) -> dict
     """
     scratch = Path(tempfile.mkdtemp(prefix=".site-", dir=root))
     try:
-        seconds = _build_into(root, scratch / "new", on_page)
+        seconds = build_into(root, scratch / "new", on_page)
         _swap(scratch / "new", root / "site", scratch / "old")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return seconds
 
 
-def _build_into(root: Path, folder: Path, on_page: Callable | None) -> dict[str, float]:
+def build_into(
+    root: Path, folder: Path, on_page: Callable[[str], None] | None = None
+) -> dict[str, float]:
+    """Build both languages, strictly, into `folder`; otherwise as `build_site`."""
     os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")  # Material's banner
     from mkdocs.commands.build import build
     from mkdocs.config import load_config

@@ -1,0 +1,95 @@
+"""Tables and figures: what they show, in both languages, and what they refuse."""
+
+import re
+
+import numpy as np
+import pytest
+
+from zerolit.book import Table, ring_steps
+from zerolit.book.draw import holdings
+from zerolit.book.figure import INK, SERIES, canvas, render
+from zerolit.book.labels import LABELS, label
+from zerolit.book.page import open_page
+from zerolit.comm import CommLog, ring_all_reduce
+
+
+@pytest.fixture(params=["en", "zh"])
+def language(request):
+    open_page("test.md", request.param)
+    yield request.param
+    open_page("", "en")
+
+
+@pytest.fixture
+def log():
+    log = CommLog(4)
+    ring_all_reduce([np.ones(8)] * 4, log)
+    return log
+
+
+def test_every_label_has_both_languages_with_the_same_blanks():
+    for english, chinese in LABELS.values():
+        assert english and chinese
+        blanks = [set(re.findall(r"\{(\w+)\}", words)) for words in (english, chinese)]
+        assert blanks[0] == blanks[1], english
+
+
+def test_a_label_that_is_unknown():
+    with pytest.raises(KeyError, match="nonsense"):
+        label("nonsense", "en")
+
+
+def test_a_table_as_html(language):
+    html = str(
+        Table("traffic-counted", {"step": ",d", "phase": "label"}, [(1200, "yes")], {"n": 7})
+    )
+    assert 'id="traffic-counted"' in html and '<th scope="col"' in html
+    assert '<td class="zl-number">1,200</td>' in html
+    assert f"<td>{'是' if language == 'zh' else 'yes'}</td>" in html
+    assert label("table traffic-counted", language, n=7) in html
+
+
+def test_a_cell_is_escaped_and_none_is_a_dash():
+    html = str(Table("ring-proofs", {"step": "d", "values": "s"}, [(None, "<b>")]))
+    assert "<td>&lt;b&gt;</td>" in html and '<td class="zl-number">–</td>' in html
+
+
+def test_a_row_of_another_length():
+    with pytest.raises(ValueError, match="table ring-proofs: a row has 1 cells; it must have 2"):
+        Table("ring-proofs", {"step": "d", "values": "s"}, [(1,)])
+
+
+def test_holdings_follow_the_ring(log):
+    moments = holdings(log)
+    assert len(moments) == 7
+    counts = [sorted(len(c) for row in moment for c in row) for moment in moments]
+    assert counts[0] == [1] * 16
+    assert counts[3] == [1] * 4 + [2] * 4 + [3] * 4 + [4] * 4  # a staircase on every rank
+    assert counts[6] == [4] * 16
+    assert moments[3][0][1] == {0, 1, 2, 3}  # rank 0 owns chunk 1
+
+
+def test_a_figure_is_the_same_twice_and_keeps_to_its_own_ids(language, log):
+    one, two = ring_steps(log), ring_steps(log)
+    assert one == two
+    ids = re.findall(r'\bid="([^"]+)"', one)
+    assert all(i == "ring-steps" or i.startswith("ring-steps-") for i in ids)
+    assert len(ids) == len(set(ids))
+    for target in re.findall(r'(?:href="|url\()#([^")]+)', one):
+        assert target in ids
+
+
+def test_a_figure_has_the_pages_colours_font_and_a_text_alternative(language, log):
+    svg = ring_steps(log)
+    assert INK not in svg and not any(colour in svg for colour in SERIES)
+    assert "var(--zl-1)" in svg and "var(--zl-font)" in svg and "DejaVu" not in svg
+    alt = re.search(r'<svg role="img" aria-label="([^"]+)"', svg)[1]
+    assert alt.startswith("7 ") and "4" in alt
+    assert ("第 1 步" if language == "zh" else "step 1") in svg  # text stays text
+
+
+def test_chinese_beside_a_formula_is_refused():
+    with canvas(2, 1) as figure:
+        figure.text(0.5, 0.5, "步数 $p$")
+        with pytest.raises(ValueError, match=r"figure ring-steps: '步数 \$p\$' mixes Chinese"):
+            render("ring-steps", figure, {})
