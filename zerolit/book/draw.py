@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
 from zerolit.comm import CommLog
-from zerolit.plan import Training
+from zerolit.plan import Overlap, Training
 
 from .figure import FAINT, INK, PAPER, SERIES, canvas, render
 from .labels import label
@@ -36,7 +36,7 @@ def ring_steps(log: CommLog) -> str:
     moments = holdings(log)
     say = current().language
     with canvas(11, 5.6) as figure:
-        grid = figure.subplots(2, 4, gridspec_kw={"wspace": 0.22, "hspace": 0.42})
+        grid = figure.subplots(2, 4, gridspec_kw={"wspace": 0.1, "hspace": 0.42})
         figure.subplots_adjust(left=0.06, right=0.99, top=0.93, bottom=0.02)
         for step, (ax, holding) in enumerate(zip(grid.flat, moments, strict=False)):
             arrived = {(m.destination, m.chunk) for m in log.messages if m.step == step}
@@ -44,6 +44,10 @@ def ring_steps(log: CommLog) -> str:
             title = label("step n", say, n=step) if step else label("start", say)
             ax.set_title(f"{title}: {phase}" if phase else title, fontsize=11)
             _cards(ax, holding, arrived)
+            names = [f"{label('card', say)} {rank}" for rank in range(log.size)]
+            ax.set_yticks(
+                np.arange(log.size) + 0.5, [""] * log.size if step % 4 else names, fontsize=10
+            )
         _key(grid.flat[-1], log.size)
         facts = {"panels": len(moments), "ranks": log.size, "half": log.size - 1}
         return render("ring-steps", figure, {**facts, "steps": log.steps})
@@ -61,8 +65,6 @@ def _cards(ax: Axes, holding: Holding, arrived: set) -> None:
             box.set(edgecolor=edge, linewidth=width)
             ax.add_patch(box)
     ax.set(xlim=(0, size), ylim=(size, 0), xticks=[])
-    names = [f"{label('card', current().language)} {rank}" for rank in range(size)]
-    ax.set_yticks(np.arange(size) + 0.5, names, fontsize=10)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
 
@@ -132,7 +134,11 @@ def time_curve(training: Training, ranks: Sequence[int]) -> str:
 def efficiency_curve(training: Training, ranks: Sequence[int]) -> str:
     """Efficiency against the number of cards for the three overlaps, with the walls marked."""
     say = current().language
-    overlaps = {"line none": 0, "line backward": Fraction(2, 3), "line perfect": 1}
+    overlaps: dict[str, Overlap] = {
+        "line none": 0,
+        "line backward": Fraction(2, 3),
+        "line perfect": 1,
+    }
     with canvas(9, 4.6) as figure:
         ax = figure.add_axes((0.09, 0.13, 0.66, 0.82))
         facts: dict[str, object] = {"first": ranks[0], "last": ranks[-1]}
@@ -150,7 +156,7 @@ def efficiency_curve(training: Training, ranks: Sequence[int]) -> str:
         return render("traffic-efficiency", figure, facts)
 
 
-def _mark_wall(ax: Axes, training: Training, overlap: float | Fraction, colour: str) -> None:
+def _mark_wall(ax: Axes, training: Training, overlap: Overlap, colour: str) -> None:
     if not overlap:
         return
     wall = training.wall(overlap)

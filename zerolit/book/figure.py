@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
+from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -28,7 +29,7 @@ _VARIABLES = {
     **{colour: f"var(--zl-{i})" for i, colour in enumerate(SERIES, start=1)},
 }
 _CJK = re.compile(r"[\u3000-\u9fff\uff00-\uffef]")
-_STYLE = {
+_STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "zerolit",
     "font.family": ["DejaVu Sans"],

@@ -1,5 +1,5 @@
 """Formulas: how long a training step takes as cards are added."""
 
-from .training import Training
+from .training import Overlap, Training
 
-__all__ = ["Training"]
+__all__ = ["Overlap", "Training"]
