@@ -15,6 +15,7 @@ CASES = ((4, 100_000), (16, 1_000_000), (64, 1_000_000), (256, 1_000_000), (1024
 RUNS = 5
 
 Arrays = list[np.ndarray]
+Call = Callable[[Arrays], object]
 
 
 def print_ratios(console: Console) -> None:
@@ -31,14 +32,19 @@ def print_ratios(console: Console) -> None:
         arrays = [rng.standard_normal(length, dtype=np.float32) for _ in range(ranks)]
         in_use = [array.copy() for array in arrays]
         with console.status(f"{ranks} ranks, {length:,} numbers"):
-            calls = [ring_all_reduce, plain_loop, copy_fresh, partial(copy_warm, in_use)]
+            calls: list[Call] = [
+                ring_all_reduce,
+                plain_loop,
+                copy_fresh,
+                partial(copy_warm, in_use),
+            ]
             ours, *others = medians(calls, arrays)
         ratios = (f"{ours / other:.2f}" for other in others)
         table.add_row(str(ranks), f"{length:,}", f"{ours * 1e3:.1f}", *ratios)
     console.print(table)
 
 
-def medians(calls: list[Callable[[Arrays], object]], arrays: Arrays) -> list[float]:
+def medians(calls: list[Call], arrays: Arrays) -> list[float]:
     """The median seconds of each call, the calls taking turns."""
     seconds: list[list[float]] = [[] for _ in calls]
     for run in range(RUNS + 1):
