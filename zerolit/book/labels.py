@@ -87,8 +87,8 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
         "行是卡，列是块。某种颜色的竖条表示：该卡的那一份已加进这一块。描边的是刚到达的块。",
     ),
     "figure home-discs": (
-        "Ring all-reduce on {p} cards. A circle of cells is a card, a sector is a chunk; the stronger "
-        "the colour, the more cards' shares are in it.",
+        "Ring all-reduce on {p} cards. A circle of cells is a card, a sector is a chunk; the "
+        "stronger the colour, the more cards' shares are in it.",
         "{p} 张卡的环形 all-reduce。一圈格子是一张卡，一个扇区是一块；颜色越浓，"
         "其中已加进的卡越多。",
     ),
