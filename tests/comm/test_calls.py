@@ -15,7 +15,8 @@ from zerolit.comm import (
     ring_reduce_scatter,
 )
 
-DTYPES = ["int8", "uint8", "int32", "int64", "float16", "float32", "float64", "complex64"]
+WHOLE = ["int8", "int16", "int32", "int64", "uint8", "uint16"]
+DTYPES = ["bool", *WHOLE, "float16", "float32", "float64", "complex64", "complex128"]
 
 
 @st.composite
@@ -28,12 +29,18 @@ def per_rank(draw, dtypes=DTYPES, elements=None):
 
 
 def same_bits(one, other):
-    """Equal to the bit; a NaN equals any NaN, whose sign and payload the processor may choose."""
+    """Equal to the bit; a NaN equals any NaN.
+
+    IEEE 754 leaves the sign and payload of NaN + NaN open, and a processor that keeps the first
+    operand's shows which way round a compiled loop adds; where the NaNs stand must still agree.
+    """
     assert one.dtype == other.dtype and one.shape == other.shape
-    nan = np.isnan(one) & np.isnan(other) if one.dtype.kind in "fc" else np.zeros(one.shape, bool)
-    return np.array_equal(nan, np.isnan(one) if one.dtype.kind in "fc" else nan) and (
-        one[~nan].tobytes() == other[~nan].tobytes()
-    )
+    if one.dtype.kind == "c":
+        return same_bits(one.real, other.real) and same_bits(one.imag, other.imag)
+    if one.dtype.kind != "f":
+        return one.tobytes() == other.tobytes()
+    nan = np.isnan(one)
+    return np.array_equal(nan, np.isnan(other)) and one[~nan].tobytes() == other[~nan].tobytes()
 
 
 def test_four_ranks_of_eight_numbers():
@@ -152,7 +159,7 @@ def test_server_is_the_plain_loop_bit_for_bit(given_arrays):
 
 
 @settings(deadline=None, max_examples=100)
-@given(per_rank(dtypes=["int8", "uint8", "int64"]))
+@given(per_rank(dtypes=WHOLE))
 def test_whole_numbers_are_numpys_sum_and_overflow_like_it(given_arrays):
     dtype = given_arrays[0].dtype
     expected = np.sum(given_arrays, axis=0, dtype=dtype)
@@ -179,8 +186,144 @@ def test_every_rank_ends_with_the_same_bits_and_what_is_sent_is_received(given_a
     assert log.steps == 2 * (len(given_arrays) - 1)
 
 
-def test_order_of_memory_does_not_matter():
-    base = np.arange(24.0).reshape(4, 6)
-    odd = [np.asfortranarray(base), base[:, ::1], np.arange(48.0).reshape(4, 12)[:, ::2]]
-    expected = odd[0] + odd[1] + odd[2]
-    assert all(np.array_equal(total, expected) for total in ring_all_reduce(odd))
+CALLS = [ring_all_reduce, parameter_server_all_reduce]
+
+
+def base(shape):
+    return np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_order_of_memory_does_not_matter(call):
+    given_arrays = [
+        np.asfortranarray(base((4, 6))),
+        base((4, 12))[:, ::2],
+        base((8, 6))[::-2],
+        base((6, 4)).T,
+    ]
+    before = [array.copy() for array in given_arrays]
+    expected = before[0] + before[1] + before[2] + before[3]
+    for total in call(given_arrays):
+        assert total.dtype == np.float32 and np.array_equal(total, expected)
+    for array, copy in zip(given_arrays, before, strict=True):
+        assert np.array_equal(array, copy)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("shape", [(), (1,), (2, 3), (2, 3, 4), (0, 3), (3, 0, 2)])
+def test_any_shape_is_added_element_by_element(call, shape):
+    for total in call([base(shape) + rank for rank in range(3)]):
+        assert total.shape == shape and total.dtype == np.float32
+        assert np.array_equal(total, 3 * base(shape) + 3)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("p", [1, 3])
+def test_results_share_no_memory(call, p):
+    given_arrays = [np.ones(6) for _ in range(p)]
+    sums = call(given_arrays)
+    every = [*given_arrays, *sums]
+    assert not any(np.shares_memory(a, b) for i, a in enumerate(every) for b in every[:i])
+
+
+def test_reduce_scatter_and_all_gather_share_no_memory_with_what_they_were_given():
+    given_arrays = [np.ones(6) for _ in range(2)]
+    chunks, owned = ring_reduce_scatter(given_arrays)
+    gathered = ring_all_gather(chunks, owned)
+    parts = [part for row in chunks for part in row]
+    assert not any(np.shares_memory(a, part) for a in given_arrays for part in parts)
+    assert not any(np.shares_memory(g, part) for g in gathered for part in parts)
+    assert not np.shares_memory(*gathered)
+
+
+@settings(deadline=None, max_examples=60)
+@given(p=st.integers(1, 9), n=st.integers(0, 40))
+def test_what_each_rank_sends_and_receives(p, n):
+    log = CommLog(p)
+    ring_all_reduce([np.ones(n, np.int8)] * p, log)
+    length = [part.size for part in np.array_split(np.empty(n), p)]
+    # First rank r sends all chunks but r+1, which it finishes, then all but r+2, which comes last.
+    assert log.sent == [2 * n - length[(r + 1) % p] - length[(r + 2) % p] for r in range(p)]
+    # What its left neighbour sends, it receives.
+    assert log.received == [2 * n - length[r] - length[(r + 1) % p] for r in range(p)]
+    assert log.steps == 2 * (p - 1) and len(log.messages) == 2 * (p - 1) * p
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 5, 8])
+def test_segments_that_are_not_owned_hold_the_sum_so_far(p):
+    arrays_ = [np.full((3, 4), 2.0**rank) for rank in range(p)]
+    chunks, owned = ring_reduce_scatter(arrays_)
+    assert owned == [(rank + 1) % p for rank in range(p)]
+    for rank in range(p):
+        for segment in range(p):
+            # Chunk c sets out from rank c and moves to the right.
+            ranks = [(segment + k) % p for k in range((rank - segment) % p + 1)]
+            part = chunks[rank][segment]
+            assert part.ndim == 1 and part.size == np.array_split(np.empty(12), p)[segment].size
+            assert (part == sum(2.0**r for r in ranks)).all()
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 5])
+@pytest.mark.parametrize("first", [0, 1, 2, 4])
+def test_all_gather_takes_any_ring_of_owners(p, first):
+    owned = [(rank + first) % p for rank in range(p)]
+    chunks = [
+        [np.full(3 - (s > 0), s if s == owned[r] else -1, np.int16) for s in range(p)]
+        for r in range(p)
+    ]
+    log = CommLog(p)
+    for whole in ring_all_gather(chunks, owned, log):
+        assert whole.dtype == np.int16
+        assert whole.tolist() == [0, 0, 0] + [s for s in range(1, p) for _ in range(2)]
+    assert log.steps == p - 1
+    assert [m.chunk for m in log.messages if m.step == 1] == (owned if p > 1 else [])
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_log_goes_on_counting_over_calls(call):
+    once, twice = CommLog(3), CommLog(3)
+    for log in (once, twice, twice):
+        call([np.arange(7)] * 3, log)
+    steps = once.steps
+    assert twice.steps == 2 * steps
+    assert twice.sent == [2 * x for x in once.sent]
+    assert twice.received == [2 * x for x in once.received]
+    assert [m.step for m in twice.messages] == [
+        m.step + later for later in (0, steps) for m in once.messages
+    ]
+
+
+@pytest.mark.parametrize("p", [2, 3, 5])
+def test_every_hop_of_the_server(p):
+    log = CommLog(p)
+    parameter_server_all_reduce([np.arange(4)] * p, log)
+    hops = [(m.step, m.phase, m.source, m.destination, m.chunk, m.elements) for m in log.messages]
+    push = [(w, "push", w, 0, 0, 4) for w in range(1, p)]
+    pull = [(p - 1 + w, "pull", 0, w, 0, 4) for w in range(1, p)]
+    assert hops == push + pull
+
+
+@pytest.mark.parametrize(("n", "kept"), [(32, True), (34, False)])
+def test_up_to_16_values_of_a_message_are_kept(n, kept):
+    log = CommLog(2)
+    ring_all_reduce([np.arange(n)] * 2, log)
+    assert all(m.elements == n // 2 and (m.values is not None) == kept for m in log.messages)
+    assert all(line.endswith("]") == kept for line in log.trace)
+
+
+def test_how_a_trace_reads():
+    log = CommLog(2)
+    ring_all_reduce([np.array([0.5, 2.0, 1e-7])] * 2, log)
+    # Rank 0 sends its chunk 0, of two numbers, and rank 1 its chunk 1, of one.
+    assert log.trace[:2] == [
+        "step 1 reduce-scatter: rank 0 → rank 1, chunk 0, 2 elements [0.5 2]",
+        "step 1 reduce-scatter: rank 1 → rank 0, chunk 1, 1 element [1e-07]",
+    ]
+    ring_all_reduce([np.zeros(0)] * 2, log)
+    assert log.trace[-1] == "step 4 all-gather: rank 1 → rank 0, chunk 0, 0 elements []"
+    ring_all_reduce([np.zeros(34)] * 2, log)
+    assert log.trace[-1] == "step 6 all-gather: rank 1 → rank 0, chunk 0, 17 elements"
+
+
+def test_lists_do_for_arrays():
+    assert [total.tolist() for total in ring_all_reduce([[1, 2], [3, 4]])] == [[4, 6]] * 2

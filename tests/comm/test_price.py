@@ -93,6 +93,62 @@ def test_who_waits_sends_later():
     assert price(program, 0, Network(3, F(3), F(1))) == 6
 
 
+def test_one_outgoing_link_takes_one_message_at_a_time():
+    # Rank 0 sends 6 bytes to rank 1 until 2, then 6 to rank 2 until 4, there at 5.
+    program = of_sizes(
+        [(6, 1, NOBODY, 0), (6, 2, NOBODY, 0)], [(0, NOBODY, 0, 6)], [(0, NOBODY, 0, 6)]
+    )
+    assert price(program, 0, Network(3, F(3), F(1))) == 5
+
+
+def test_a_sender_is_done_when_its_message_has_left():
+    # Rank 0's 6 bytes leave until 2, the next 6 until 4, there at 5. Were rank 0 to wait for the
+    # latency before it goes on, they would leave at 3 and be there at 6.
+    program = of_sizes([(6, 1, NOBODY, 0), (6, 1, NOBODY, 0)], [(0, NOBODY, 0, 6)] * 2)
+    assert price(program, 0, Network(2, F(3), F(1))) == 5
+
+
+def test_a_message_waits_for_the_receivers_link_not_for_the_receiver():
+    # Rank 1's 15 bytes keep rank 0's link until 5 and rank 0 itself until 6. Rank 2's 3 bytes go
+    # through from 5 to 6 and are there at 7.
+    program = of_sizes(
+        [(0, NOBODY, 1, 15), (0, NOBODY, 2, 3)], [(15, 0, NOBODY, 0)], [(3, 0, NOBODY, 0)]
+    )
+    assert price(program, 0, Network(3, F(3), F(1))) == 7
+
+
+def test_the_slower_half_of_a_swap_ends_it():
+    # Ranks 0 and 1 swap 3 bytes for 9: rank 0 has all at 3 + 1, rank 1 has sent at 3.
+    swap = of_sizes([(3, 1, 1, 9)], [(9, 0, 0, 3)])
+    assert price(swap, 0, Network(2, F(3), F(1))) == 4
+    # Rank 0 then sends 3 more, from 4 to 5, there at 6.
+    more = of_sizes([(3, 1, 1, 9), (3, 1, NOBODY, 0)], [(9, 0, 0, 3), (0, NOBODY, 0, 3)])
+    assert price(more, 0, Network(2, F(3), F(1))) == 6
+
+
+@pytest.mark.parametrize("late", [0, 1, 2])
+def test_the_last_rank_to_finish_sets_the_price_whichever_it_is(late):
+    # Two ranks have nothing to do; rank `late` gets 12 bytes from a fourth.
+    hops = [[], [], [], [(12, late, NOBODY, 0)]]
+    hops[late] = [(0, NOBODY, 3, 12)]
+    assert price(of_sizes(*hops), 0, Network(4, F(3), F(1))) == 5
+
+
+def test_an_empty_message_costs_its_latency():
+    assert price(of_sizes([(0, 1, NOBODY, 0)], [(0, NOBODY, 0, 0)]), 0, Network(2, F(3), F(1))) == 1
+
+
+@pytest.mark.parametrize("p", [1, 2, 5, 16])
+@pytest.mark.parametrize("half", [ring.reduce_scatter, ring.all_gather])
+def test_each_half_of_the_ring_costs_half(p, half):
+    assert price(half, 4 * p, Network(p, B, ALPHA)) == (p - 1) * (ALPHA + 4 / B)
+
+
+@pytest.mark.parametrize(("p", "n"), [(2, 0), (3, 7), (5, 1)])
+def test_the_servers_price_needs_no_divisor(p, n):
+    assert price(server.all_reduce, n, Network(p, B, ALPHA)) == 2 * (p - 1) * n / B + 2 * ALPHA
+
+
 @pytest.mark.parametrize(("nbytes", "pieces"), [(0, 3), (2, 5), (7, 3), (9, 3)])
 def test_bytes_are_cut_as_numpy_cuts_arrays(nbytes, pieces):
     assert sizes(nbytes, pieces) == [p.size for p in np.array_split(np.empty(nbytes), pieces)]

@@ -50,6 +50,36 @@ def test_torch_tensors_give_numpys_bits():
     assert sum(log.sent) == 2 * 3 * 37
 
 
+@pytest.mark.parametrize(("direction", "owner"), [(1, 1), (1, 0), (-1, 0), (-1, 2)])
+@pytest.mark.parametrize("p", [1, 3, 5])
+def test_torch_goes_round_any_ring_as_numpy_does(p, direction, owner):
+    rng = np.random.default_rng(p)
+    arrays = [rng.standard_normal((3, 4)).astype(np.float32) for _ in range(p)]
+    expected = plain.ring_all_reduce(arrays, direction, owner)
+    tensors = [torch.from_numpy(array) for array in arrays]
+    chunks = [Chunks(torch.tensor_split(tensor.view(-1), p)) for tensor in tensors]
+    simulate(ring.all_reduce, chunks, direction=direction, owner=owner)
+    assert all(t.numpy().tobytes() == e.tobytes() for t, e in zip(tensors, expected, strict=True))
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.parametrize("owner", [0, 1, 2])
+def test_each_rank_owns_what_was_promised(direction, owner):
+    arrays = [np.full(10, 10.0**rank) for rank in range(5)]
+    chunks = states(arrays)
+    owned = simulate(ring.reduce_scatter, chunks, direction=direction, owner=owner)
+    assert owned == [(rank + owner) % 5 for rank in range(5)]
+    assert all((chunks[rank][owned[rank]] == 11111).all() for rank in range(5))
+
+
+def test_the_simulator_works_in_place_and_logs_torch_values():
+    tensors = [torch.tensor([1.5, 2.0], dtype=torch.bfloat16) for _ in range(2)]
+    log = CommLog(2)
+    simulate(ring.all_reduce, [Chunks(t.tensor_split(2)) for t in tensors], log)
+    assert all(t.tolist() == [3, 4] and t.dtype == torch.bfloat16 for t in tensors)
+    assert [m.values for m in log.messages] == [(1.5,), (2.0,), (4.0,), (3.0,)]
+
+
 def test_comm_needs_no_torch():
     code = "import sys, zerolit.comm, zerolit.plan; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -4,8 +4,8 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     # columns
     "step": ("step", "步"),
     "phase": ("phase", "阶段"),
-    "from": ("from card", "发自卡"),
-    "to": ("to card", "发往卡"),
+    "from": ("from card", "发送卡"),
+    "to": ("to card", "接收卡"),
     "chunk": ("chunk", "块"),
     "values": ("what is in it", "内容"),
     "ranks": ("cards p", "卡数 p"),
@@ -17,7 +17,7 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "ring": ("ring, s", "环形，秒"),
     "server": ("server, s", "参数服务器，秒"),
     "no overlap": ("no overlap", "不重叠"),
-    "backward overlap": ("under backward", "反向之下"),
+    "backward overlap": ("under backward", "与反向重叠"),
     "perfect overlap": ("perfect overlap", "完全重叠"),
     "tokens per card": ("tokens per card", "每张卡的 token"),
     "goal": ("collective", "集合通信"),
@@ -55,7 +55,7 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "line ring": ("ring", "环形"),
     "line server": ("parameter server", "参数服务器"),
     "line none": ("no overlap", "不重叠"),
-    "line backward": ("hidden under the backward pass", "藏在反向传播之下"),
+    "line backward": ("hidden under the backward pass", "与反向传播重叠"),
     "line perfect": ("perfect overlap", "完全重叠"),
     "wall at": ("{ranks} cards", "{ranks} 张卡"),
     # captions
@@ -69,7 +69,7 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     ),
     "table traffic-counted": (
         "Elements on the wire for one all-reduce of {n} numbers, counted.",
-        "对 {n} 个数做一次 all-reduce 时线上的元素数（实际计数）。",
+        "对 {n} 个数做一次 all-reduce 时链路上传输的元素个数（实际计数）。",
     ),
     "table traffic-time": (
         "One training step, by the α–β model: {params} parameters, {tokens} tokens, "
@@ -94,12 +94,12 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     ),
     "figure traffic-time-curve": (
         "Compute per card shrinks with p, the ring's time does not, the server's grows.",
-        "每张卡的计算随 p 缩短，环形的时间不再缩短，参数服务器的时间不断增长。",
+        "每张卡的计算随 p 缩短，环形的时间不缩短，参数服务器的时间不断增长。",
     ),
     "figure traffic-efficiency": (
         "Overlap moves the wall; it does not remove it. Dots mark where communication and what "
         "can hide it take equally long.",
-        "重叠能推迟这堵墙，但消除不了它。圆点处，通信与能遮住它的计算一样长。",
+        "重叠能把墙推远，但拆不掉它。圆点处，通信与能掩盖它的计算一样长。",
     ),
     # text alternatives, filled from the data
     "alt ring-steps": (
@@ -111,7 +111,7 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "alt home-discs": (
         "{panels} discs of {p} by {p} cells, after steps {steps}. The mean number of cards' shares "
         "per cell is {means}.",
-        "{panels} 个 {p}×{p} 格的圆盘，分别在第 {steps} 步之后。每格平均含 {means} 张卡的一份。",
+        "{panels} 个 {p}×{p} 格的圆盘，分别在第 {steps} 步之后。每格平均已加进 {means} 张卡的数据。",
     ),
     "alt traffic-time-curve": (
         "Log-log lines from {first} to {last} cards: compute from {c0} to {c1} s, ring from {r0} "
@@ -122,7 +122,7 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "alt traffic-efficiency": (
         "Efficiency from {first} to {last} cards: without overlap from {n0} to {n1}, hidden under "
         "the backward pass from {b0} to {b1}, with perfect overlap from {o0} to {o1}.",
-        "{first} 到 {last} 张卡的效率：不重叠从 {n0} 到 {n1}，藏在反向传播之下从 {b0} 到 {b1}，"
+        "{first} 到 {last} 张卡的效率：不重叠从 {n0} 到 {n1}，与反向传播重叠从 {b0} 到 {b1}，"
         "完全重叠从 {o0} 到 {o1}。",
     ),
 }
