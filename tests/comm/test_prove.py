@@ -320,3 +320,23 @@ def test_a_gather_that_copies_nothing_is_told():
 
     with pytest.raises(ProofError, match="none came at all"):
         prove(silent, 3)
+
+
+def test_a_chunk_that_is_wrong_before_any_message_is_told():
+    @collective("all_reduce", pieces=lambda size: size)
+    def doubles(rank, size, x):
+        x[0] = x[0] + x[0]
+        yield from ring.all_reduce(rank, size, x)
+
+    with pytest.raises(ProofError, match=r"before any message; .*: rank 0 is in it twice"):
+        prove(doubles, 3)
+
+
+def test_one_chunk_under_two_names_has_no_two_owners():
+    @collective("reduce_scatter", pieces=lambda size: size)
+    def greedy(rank, size, x):
+        yield from ring.all_reduce(rank, size, x)
+        return [2, -1, 0][rank]
+
+    with pytest.raises(ProofError, match="each must own another one"):
+        prove(greedy, 3)

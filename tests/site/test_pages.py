@@ -59,7 +59,7 @@ def test_search_works_from_disk(site, browser, folder, words):
     page.goto((site / f"{folder}index.html").as_uri())
     page.click(".md-search__input")
     page.type(".md-search__input", words)
-    page.wait_for_selector(".md-search-result__link", timeout=10_000)
+    page.wait_for_selector(".md-search-result__link", timeout=30_000)
     assert "ring-all-reduce.html" in page.get_attribute(".md-search-result__link", "href")
     page.close()
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from markdown_exec._internal.formatters import python as runner
-from markdown_exec.formatters.base import base_format
+from markdown_exec import base_format
 from pymdownx.superfences import SuperFencesException
 
 from .fences import Fence, PageError, read_fences, without_fences
@@ -38,7 +38,7 @@ def run_block(source: str, language: str, css_class: str, options: dict, md: Any
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             return base_format(language="python", run=_run, code=source, md=md, **options)
-    except SuperFencesException:
+    except (SuperFencesException, KeyboardInterrupt):
         raise
     except BaseException as error:
         what = f"{type(error).__name__}: {error}"

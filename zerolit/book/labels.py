@@ -111,7 +111,7 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "alt home-discs": (
         "{panels} discs of {p} by {p} cells, after steps {steps}. The mean number of cards' shares "
         "per cell is {means}.",
-        "{panels} 个 {p}×{p} 格的圆盘，分别在第 {steps} 步之后。每格平均已加进 {means} 张卡的数据。",
+        "{panels} 个 {p}×{p} 格的圆盘，分别在第 {steps} 步之后。每格平均含 {means} 张卡的数据。",
     ),
     "alt traffic-time-curve": (
         "Log-log lines from {first} to {last} cards: compute from {c0} to {c1} s, ring from {r0} "

@@ -131,6 +131,8 @@ def _check_chunks(chunks: Sequence[Arrays], owned: Sequence[int], log: CommLog |
                 f"rank {rank} has {len(row)} chunks of {[shape for shape, _ in row]}; every rank "
                 f"must have {size}, of the shapes and dtypes of rank 0's"
             )
+    if any(len(shape) != 1 for shape, _ in kinds[0]):
+        raise ValueError(f"chunks have shapes {[shape for shape, _ in kinds[0]]}; they must be 1-D")
     first = owned[0] if len(owned) else 0
     if list(owned) != [(rank + first) % size for rank in range(size)]:
         raise ValueError(

@@ -112,7 +112,7 @@ class _Watch(Transport):
     def went_on(self, rank: int) -> None:
         for chunk, (before, now) in enumerate(zip(self.seen[rank], self.states[rank], strict=True)):
             if now is not before:
-                self.brought[rank, chunk] = self.hops[rank]
+                self.brought[rank, chunk] = self.hops.get(rank, (0, "before any message"))
                 self._check_gain(rank, chunk, before, now)
         self.seen[rank] = list(self.states[rank])
 
@@ -132,7 +132,7 @@ class _Watch(Transport):
 
     def check_goal(self, goal: str, returned: list[Any]) -> None:
         """Raise ProofError unless every rank ends with what `goal` says."""
-        if goal == "reduce_scatter" and len(set(returned)) < self.size:
+        if goal == "reduce_scatter" and sorted(returned) != list(range(self.size)):
             raise ProofError(f"the ranks end owning chunks {returned}; each must own another one")
         lacking = []
         for rank, chunk in self._promised(goal, returned):
