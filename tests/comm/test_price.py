@@ -126,6 +126,12 @@ def test_the_slower_half_of_a_swap_ends_it():
     assert price(more, 0, Network(2, F(3), F(1))) == 6
 
 
+def test_a_long_send_outlasts_a_short_receive():
+    # Rank 0 has received at 1 + 1 but sent only at 3: its 3 bytes for rank 2 leave from 3 to 4.
+    program = of_sizes([(9, 1, 1, 3), (3, 2, NOBODY, 0)], [(3, 0, 0, 9)], [(0, NOBODY, 0, 3)])
+    assert price(program, 0, Network(3, F(3), F(1))) == 5
+
+
 @pytest.mark.parametrize("late", [0, 1, 2])
 def test_the_last_rank_to_finish_sets_the_price_whichever_it_is(late):
     # Two ranks have nothing to do; rank `late` gets 12 bytes from a fourth.

@@ -143,7 +143,9 @@ def test_a_hop_doubled_on_both_sides_exceeds_the_bound_or_is_caught(size):
                 prove(play(schedules), size)
         else:
             proof = prove(play(schedules), size)
-            assert max(proof.sent) == proof.bound + Fraction(1, size) and not proof.optimal
+            more = [Fraction(r == rank, size) for r in range(size)]  # the sender's, no one else's
+            assert proof.sent == tuple(proof.bound + extra for extra in more)
+            assert not proof.optimal
 
 
 def outcome(schedules):

@@ -80,6 +80,17 @@ def test_the_simulator_works_in_place_and_logs_torch_values():
     assert [m.values for m in log.messages] == [(1.5,), (2.0,), (4.0,), (3.0,)]
 
 
+@pytest.mark.parametrize("kind", [np.ones, torch.ones])
+def test_messages_of_more_dimensions_and_of_no_chunk_are_logged(kind):
+    def one_way(rank, size, x):
+        yield Swap(x[0], to=1, phase="hand over") if rank == 0 else Swap(frm=0, like=x[0])
+
+    log = CommLog(2)
+    simulate(one_way, [Chunks([kind((2, 3))]) for _ in range(2)], log)
+    assert log.sent == [6, 0] and log.received == [0, 6]
+    assert log.trace == ["step 1 hand over: rank 0 → rank 1, 6 elements [1 1 1 1 1 1]"]
+
+
 def test_comm_needs_no_torch():
     code = "import sys, zerolit.comm, zerolit.plan; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from markdown_exec._internal.formatters import python as runner
 from markdown_exec import base_format
+from markdown_exec._internal.formatters import python as runner
 from pymdownx.superfences import SuperFencesException
 
 from .fences import Fence, PageError, read_fences, without_fences

@@ -15,7 +15,7 @@ from .log import CommLog, Message
 from .price import Network, all_reduce_time, price
 from .prove import Proof, prove
 from .simulate import Chunks, simulate
-from .swap import CommError, ProofError, ProtocolError, RankProgram, Swap, collective
+from .swap import CommError, ProofError, ProtocolError, RankProgram, Swap, collective, in_phase
 
 __all__ = [
     "Chunks",
@@ -30,6 +30,7 @@ __all__ = [
     "Swap",
     "all_reduce_time",
     "collective",
+    "in_phase",
     "parameter_server_all_reduce",
     "price",
     "prove",

@@ -59,3 +59,15 @@ def collective(goal: str, pieces: Callable[[int], int]) -> Callable[[Callable], 
         return program
 
     return mark
+
+
+def in_phase(name: str, program: RankProgram) -> RankProgram:
+    """Run `program` with its messages logged under `name`: what they move, not how."""
+    arrived = None
+    while True:
+        try:
+            swap = program.send(arrived)
+        except StopIteration as end:
+            return end.value
+        swap.phase = name
+        arrived = yield swap

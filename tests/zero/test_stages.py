@@ -1,0 +1,191 @@
+"""The four stages: the same bits, and exactly what the paper says is stored and sent."""
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+
+import pytest
+import torch
+
+from zerolit.comm import ProtocolError, Swap
+from zerolit.gpt import ALPHABET, BASE_CONFIG, CharTokenizer, build_world, get_batch, make_model
+from zerolit.gpt import loss_sum as summed
+from zerolit.gpt.hooks import flatten_parameters
+from zerolit.zero import train
+from zerolit.zero.train import _guarded, one_thread
+
+PSI = 111_872
+UNITS = [44 * 64 + 96 * 64, 49_984, 49_984, 128 + 44 * 64]  # embedding, two blocks, head
+EXACT = replace(BASE_CONFIG, qkv_bias=False, dtype=torch.float64)
+SMALL_TRAFFIC = {"tokens", "loss", "norm"}
+
+run = cache(train)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("clip", [None, 0.5])
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_every_stage_is_plain_data_parallelism_bit_for_bit(size, clip, stage):
+    plain, ours = (run(s, size=size, steps=3, clip=clip) for s in (0, stage))
+    assert torch.equal(plain.parameters, ours.parameters)
+    assert plain.losses == ours.losses
+
+
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_with_accumulation_the_stages_agree_in_pairs(clip):
+    """0 and 1 add up, then reduce; 2 and 3 reduce, then add up: another order of summation."""
+    runs = [run(stage, steps=3, accumulate=4, clip=clip) for stage in range(4)]
+    assert torch.equal(runs[0].parameters, runs[1].parameters)
+    assert torch.equal(runs[2].parameters, runs[3].parameters)
+    gap = (runs[0].parameters - runs[2].parameters).abs().max().item()
+    assert 0 < gap <= 3 * 2 * 3e-3  # a step moves a weight by lr, up or down where rounding decides
+
+
+def test_clipping_clips():
+    free, clipped = run(0, steps=3), run(0, steps=3, clip=0.5)
+    assert not torch.equal(free.parameters, clipped.parameters)
+
+
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_one_rank_is_ordinary_training_bit_for_bit(clip):
+    data = torch.tensor(CharTokenizer(ALPHABET).encode(build_world().train_text()))
+    model, generator = make_model(), torch.Generator().manual_seed(1)
+    adamw = torch.optim.AdamW(
+        model.parameters(), lr=3e-3, weight_decay=0.1, betas=(0.9, 0.95), foreach=False
+    )
+    with one_thread():
+        for _ in range(3):
+            x, y = get_batch(data, 32, 96, generator)
+            adamw.zero_grad()
+            (summed(model(x), y) / y.numel()).backward()
+            if clip:
+                norm = torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+                assert norm > clip
+            adamw.step()
+    ours = run(3, size=1, steps=3, clip=clip).parameters
+    if clip is None:
+        assert torch.equal(ours, flatten_parameters(model))
+    else:  # torch adds the norm up by parameters, we by units
+        torch.testing.assert_close(ours, flatten_parameters(model), rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 8])
+@pytest.mark.parametrize("stage", [0, 3])
+def test_in_float64_every_size_is_one_process(size, stage):
+    one = run(0, size=1, steps=4, config=EXACT).parameters
+    many = run(stage, size=size, steps=4, config=EXACT).parameters
+    torch.testing.assert_close(many, one, rtol=0, atol=1e-12)
+
+
+def test_unequal_ranks_are_weighted_by_their_tokens():
+    """3 ranks have 11, 11 and 10 of 32 sequences; a mean of their means would be off by far."""
+    one, three = (run(0, size=size, steps=4, config=EXACT) for size in (1, 3))
+    assert three.losses == pytest.approx(one.losses, abs=1e-12)
+
+
+def padded(size):
+    return sum(-(-unit // size) * size for unit in UNITS)
+
+
+def model_traffic(counts):
+    return sum(n for phase, n in counts.items() if phase not in SMALL_TRAFFIC)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize(("stage", "halves"), [(0, 2), (1, 2), (2, 2), (3, 3)])
+def test_every_rank_sends_what_the_paper_says(size, stage, halves):
+    ran = run(stage, size=size, steps=3, clip=0.5)
+    expected = Fraction(halves * (size - 1), size) * padded(size)
+    assert [model_traffic(counts) for counts in ran.sent] == [expected] * size
+    if size == 4:  # divides every unit: nothing is padded
+        assert expected == Fraction(halves * 3, 4) * PSI
+
+
+@pytest.mark.parametrize(("stage", "times"), [(0, 2), (1, 2), (2, 4 + 1), (3, 3 * 4)])
+def test_accumulation_changes_the_traffic(stage, times):
+    """With G = 4 micro-batches: 2, 2, G + 1 and 3G halves of an all-reduce."""
+    ran = run(stage, steps=3, accumulate=4)
+    assert [model_traffic(counts) for counts in ran.sent] == [times * 3 * PSI // 4] * 4
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 8])
+def test_every_rank_stores_what_the_paper_says(size):
+    psi, share = padded(size), padded(size) // size
+    wanted = [(psi, psi, 2 * psi), (psi, psi, 2 * share), (psi, share, 2 * share)]
+    wanted.append((share, share, 2 * share))
+    for stage, (parameters, gradients, optimizer) in enumerate(wanted):
+        ran = run(stage, size=size, steps=3, clip=0.5)
+        full = {"parameters": parameters, "gradients": gradients, "optimizer": optimizer}
+        assert ran.stored == [full] * size
+        del full["gradients"]
+        assert ran.released == [full] * size
+
+
+def test_on_four_ranks_that_is_4_and_two_and_a_half_and_one_and_three_quarters_and_1():
+    totals = [run(stage, steps=3, clip=0.5).stored[0].total() for stage in range(4)]
+    assert totals == [4 * PSI, 2.5 * PSI, 1.75 * PSI, PSI]
+
+
+def test_stage_2_never_holds_more_than_its_slices_and_one_units_gradient():
+    for rank in run(2, steps=3).moments:
+        assert max(now["gradients"] for _, now in rank) == PSI // 4 + max(UNITS)
+
+
+def test_stage_3_never_holds_more_than_its_slices_one_unit_and_that_units_gradient():
+    ran = run(3, steps=3)
+    for peak, rank in zip(ran.peaks, ran.moments, strict=True):
+        assert peak.total() == PSI + 2 * max(UNITS)
+        assert max(now["gathered"] for _, now in rank) == max(UNITS)
+
+
+def test_stage_3_gathers_every_unit_exactly_twice_for_each_micro_batch():
+    for rank in run(3, steps=3, accumulate=4).moments:
+        releases = [what for what, now in rank if what.startswith("release unit")]
+        # One more release each is that of its gradients, after the step.
+        assert [releases.count(f"release unit {i}") for i in range(4)] == [2 * 4] * 4
+
+
+def test_a_run_repeated_after_other_work_gives_the_same_bits():
+    first = train(2, size=2, steps=2)
+    torch.manual_seed(7)
+    torch.rand(100)
+    again = train(2, size=2, steps=2)
+    assert torch.equal(first.parameters, again.parameters) and first.losses == again.losses
+
+
+def test_the_number_of_threads_is_restored():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        train(0, size=1, steps=1)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_yield_with_gradients_switched_off_is_refused():
+    def leaky():
+        with torch.no_grad():
+            yield Swap(torch.zeros(1), to=0)
+
+    program = _guarded(2, leaky())
+    with pytest.raises(ProtocolError, match="rank 2 yields with gradients switched off"):
+        next(program)
+    assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"stage": 4}, "stage is 4; it must be 0, 1, 2 or 3"),
+        ({"stage": 0, "size": 0}, "size is 0, accumulate 1; both must be at least 1"),
+        (
+            {"stage": 0, "size": 5, "accumulate": 7},
+            "batch_size is 32; 5 ranks with 7 micro-batches",
+        ),
+        ({"stage": 0, "config": replace(BASE_CONFIG, tied=True)}, "only untied models"),
+    ],
+)
+def test_bad_arguments(arguments, told):
+    with pytest.raises(ValueError, match=told):
+        train(**arguments)

@@ -1,0 +1,9 @@
+"""Data parallelism and ZeRO-1, 2, 3 as rank programs; what a rank stores and sends, counted."""
+
+from .adamw import FlatAdamW
+from .memory import Memory
+from .stages import STAGES, Worker
+from .train import Run, train
+from .unit import FlatUnit
+
+__all__ = ["STAGES", "FlatAdamW", "FlatUnit", "Memory", "Run", "Worker", "train"]

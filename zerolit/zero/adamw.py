@@ -1,0 +1,49 @@
+"""AdamW on a flat vector or any slice of one, written out for reading."""
+
+import math
+
+import torch
+from torch import Tensor
+
+
+class FlatAdamW:
+    """AdamW (Loshchilov & Hutter, arXiv 1711.05101) for `n` elements.
+
+    Every operation is elementwise, so a slice of a vector is updated to the same bits as the whole:
+    that is why ZeRO may cut the update among the ranks.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        lr: float = 3e-3,
+        wd: float = 0.1,
+        betas: tuple[float, float] = (0.9, 0.95),
+        eps: float = 1e-8,
+        dtype: torch.dtype = torch.float32,
+    ):
+        self.lr, self.wd, self.betas, self.eps = lr, wd, betas, eps
+        self.m = torch.zeros(n, dtype=dtype)
+        self.v = torch.zeros(n, dtype=dtype)
+        self.steps = 0
+
+    def step(self, params: Tensor, grads: Tensor) -> None:
+        """Update `params` `[n]` in place from `grads` `[n]`; costs one temporary vector.
+
+        Raises:
+            ValueError: vectors of another length.
+        """
+        if params.shape != self.m.shape or grads.shape != self.m.shape:
+            raise ValueError(
+                f"params have shape {tuple(params.shape)}, grads {tuple(grads.shape)}; "
+                f"both must be {tuple(self.m.shape)}"
+            )
+        self.steps += 1
+        beta1, beta2 = self.betas
+        params.mul_(1 - self.lr * self.wd)  # decay: p ← p − lr·wd·p
+        self.m.lerp_(grads, 1 - beta1)  # m ← β₁m + (1 − β₁)g
+        self.v.mul_(beta2).addcmul_(grads, grads, value=1 - beta2)  # v ← β₂v + (1 − β₂)g²
+        correction1 = 1 - beta1**self.steps  # both averages start at 0
+        correction2 = 1 - beta2**self.steps
+        denominator = (self.v.sqrt() / math.sqrt(correction2)).add_(self.eps)
+        params.addcdiv_(self.m, denominator, value=-self.lr / correction1)
