@@ -58,6 +58,43 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "line backward": ("hidden under the backward pass", "与反向传播重叠"),
     "line perfect": ("perfect overlap", "完全重叠"),
     "wall at": ("{ranks} cards", "{ranks} 张卡"),
+    # columns and words of the chapters on training
+    "training step": ("step", "训练步"),
+    "gradient gap": ("gradients differ by", "梯度之差"),
+    "single loss": ("loss, 1 card", "损失，1 张卡"),
+    "mean loss": ("loss, {n} cards", "损失，{n} 张卡"),
+    "parameter gap": ("parameters differ by", "参数之差"),
+    "variant": ("training", "训练方式"),
+    "gap first": ("after step 0", "第 0 步后"),
+    "gap last": ("after step {last}", "第 {last} 步后"),
+    "leads first": ("parts first", "最先分开的"),
+    "leads last": ("leads at the end", "最后领先的"),
+    "adamw 32": ("AdamW, float32", "AdamW，float32"),
+    "adamw 32 no bias": ("AdamW, float32, no q, k, v biases", "AdamW，float32，无 q、k、v 偏置"),
+    "adamw 64": ("AdamW, float64", "AdamW，float64"),
+    "sgd 32": ("SGD, float32", "SGD，float32"),
+    "loss": ("loss", "损失"),
+    "largest difference": ("largest parameter difference", "参数的最大差"),
+    "stage": ("stage", "阶段"),
+    "stage 0": ("data parallel", "数据并行"),
+    "stage 1": ("ZeRO-1", "ZeRO-1"),
+    "stage 2": ("ZeRO-2", "ZeRO-2"),
+    "stage 3": ("ZeRO-3", "ZeRO-3"),
+    "differs": ("differs from data parallel by", "与数据并行之差"),
+    "parameters": ("parameters", "参数"),
+    "gradients": ("gradients", "梯度"),
+    "optimizer": ("optimizer state", "优化器状态"),
+    "gathered": ("gathered unit", "收集到的单元"),
+    "stored": ("stored, ÷ Ψ", "常驻，÷ Ψ"),
+    "stored formula": ("formula", "公式"),
+    "sent": ("sent per step, ÷ Ψ", "每步发出，÷ Ψ"),
+    "sent formula": ("formula", "公式"),
+    "peak": ("peak, ÷ Ψ", "峰值，÷ Ψ"),
+    "G 1": ("G = 1", "G = 1"),
+    "G 4": ("G = 4", "G = 4"),
+    "G formula": ("for any G", "任意 G"),
+    "elements over psi": ("elements stored, ÷ Ψ", "存储的元素数，÷ Ψ"),
+    "moments": ("moments of one step", "一步之内的各时刻"),
     # captions
     "table ring-hops": (
         "Every hop of the ring: {p} cards, {n} numbers; card r starts with (r + 1) · [0, 1, 2, …].",
@@ -101,7 +138,58 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
         "can hide it take equally long.",
         "重叠能把墙推远，但拆不掉它。圆点处，通信与能掩盖它的计算一样长。",
     ),
+    "table batch-steps": (
+        "{n} cards with a share of each batch, beside one card with all of it.",
+        "{n} 张卡各分一份 batch，与一张卡处理整个 batch 对照。",
+    ),
+    "table batch-leaders": (
+        "How far {n} cards and one are apart, and which parameter is farthest.",
+        "{n} 张卡与一张卡相差多少，差得最远的是哪个参数。",
+    ),
+    "table zero-stages": (
+        "{steps} steps on {n} cards; Ψ = {psi}. Stored is counted after the update, before the "
+        "gradients are released.",
+        "{n} 张卡上训练 {steps} 步；Ψ = {psi}。常驻量在更新之后、释放梯度之前计数。",
+    ),
+    "table zero-accumulation": (
+        "Traffic of one step with G micro-batches, in units of (p−1)/p · Ψ, counted on {n} cards.",
+        "每步 G 个微批次时的通信量，以 (p−1)/p · Ψ 为单位，在 {n} 张卡上实际计数。",
+    ),
+    "figure batch-curves": (
+        "Left: both losses, one on top of the other. Right: how far the parameters are apart.",
+        "左：两条损失曲线重合。右：参数相差多少。",
+    ),
+    "figure zero-stored": (
+        "What one of {n} cards stores between steps, by kind.",
+        "{n} 张卡中，每张卡常驻的内容。",
+    ),
+    "figure zero-moments": (
+        "What one card holds, moment by moment, in one training step.",
+        "一个训练步之内，一张卡在各时刻持有的内容。",
+    ),
+    "figure zero-ranks": (
+        "Stored per card against the number of cards: lines are the formulas, dots were counted.",
+        "每张卡的常驻量随卡数的变化：线是公式，点是实际计数。",
+    ),
     # text alternatives, filled from the data
+    "alt batch-curves": (
+        "Loss from {l0} to {l1} for one card and for {n}; the largest parameter difference goes "
+        "from {d0} to {d1} with AdamW in float32 and from {e0} to {e1} in float64.",
+        "1 张卡与 {n} 张卡的损失都从 {l0} 降到 {l1}；参数的最大差在 float32 的 AdamW 下从 {d0} 到 "
+        "{d1}，在 float64 下从 {e0} 到 {e1}。",
+    ),
+    "alt zero-stored": (
+        "Stacked bars, in units of Ψ: {totals} for stages 0 to 3.",
+        "堆叠柱，以 Ψ 为单位：阶段 0 到 3 依次为 {totals}。",
+    ),
+    "alt zero-moments": (
+        "Four step curves of the elements held; their peaks, in units of Ψ: {peaks}.",
+        "四条阶梯曲线，表示持有的元素数；以 Ψ 为单位的峰值依次为 {peaks}。",
+    ),
+    "alt zero-ranks": (
+        "Stored in units of Ψ from {first} to {last} cards; at {last} cards: {totals}.",
+        "{first} 到 {last} 张卡的常驻量，以 Ψ 为单位；{last} 张卡时依次为 {totals}。",
+    ),
     "alt ring-steps": (
         "{panels} panels of {ranks} by {ranks} cells. At the start each cell holds 1 card's share; "
         "after step {half} one cell per card holds {ranks}; after step {steps} all do.",

@@ -21,7 +21,7 @@ class Table:
             such as `",d"` or `".3f"`, `"s"` for text as it is, `"label"` for a word that is
             translated.
         rows: one sequence per row, as long as `columns`; None is shown as a dash.
-        facts: what the caption's placeholders are filled with.
+        facts: what the placeholders of the caption and the columns are filled with.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Table:
         language = current().language
         classes = [_align(spec) for spec in self.columns.values()]
         head = "".join(
-            f'<th scope="col"{cls}>{escape(label(key, language))}</th>'
+            f'<th scope="col"{cls}>{escape(label(key, language, **self.facts))}</th>'
             for key, cls in zip(self.columns, classes, strict=True)
         )
         body = "".join(
@@ -76,7 +76,9 @@ class Table:
         """The table for a terminal."""
         table = rich.table.Table(caption=self.caption(language), caption_justify="left")
         for key, spec in self.columns.items():
-            table.add_column(label(key, language), justify="right" if _numeric(spec) else "left")
+            table.add_column(
+                label(key, language, **self.facts), justify="right" if _numeric(spec) else "left"
+            )
         for row in self.text(language):
             table.add_row(*row)
         return table

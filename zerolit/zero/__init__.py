@@ -1,9 +1,22 @@
 """Data parallelism and ZeRO-1, 2, 3 as rank programs; what a rank stores and sends, counted."""
 
 from .adamw import FlatAdamW
+from .compare import NoiseScale, Step, bigger_batch, noise_scale
 from .memory import Memory
 from .stages import STAGES, Worker
 from .train import Run, train
 from .unit import FlatUnit
 
-__all__ = ["STAGES", "FlatAdamW", "FlatUnit", "Memory", "Run", "Worker", "train"]
+__all__ = [
+    "STAGES",
+    "FlatAdamW",
+    "FlatUnit",
+    "Memory",
+    "NoiseScale",
+    "Run",
+    "Step",
+    "Worker",
+    "bigger_batch",
+    "noise_scale",
+    "train",
+]

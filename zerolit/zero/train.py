@@ -1,12 +1,12 @@
 """Train the tiny GPT on simulated ranks, by any stage, and count what each stores and sends."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from zerolit.comm import CommLog, ProtocolError, RankProgram, simulate
 from zerolit.gpt import (
@@ -33,8 +33,8 @@ class Run:
         parameters: the final parameters, one vector, in the model's order.
         losses: the mean loss per token of each step.
         sent: elements that each rank sent in the last step, by phase.
-        stored: elements that each rank holds after the update, by kind, before and after the
-            gradients are released.
+        stored: elements that each rank holds after the update, by kind.
+        released: the same once the gradients are released.
         peaks: elements at each rank's fullest moment, by kind.
         moments: for each rank (what happened, elements by kind), one after the other, last step.
         padded: elements of all units with their padding; `parameters` has Ψ of them.
@@ -58,6 +58,7 @@ def train(
     batch_size: int = 32,
     accumulate: int = 1,
     clip: float | None = None,
+    one_unit: bool = False,
     lr: float = 3e-3,
     wd: float = 0.1,
 ) -> Run:
@@ -68,6 +69,8 @@ def train(
         batch_size: sequences per step on all ranks together.
         accumulate: micro-batches per step, G.
         clip: the largest global norm of the gradient, or None.
+        one_unit: flatten the whole model into one vector, instead of one per embedding, block
+            and head. The ring then cuts, and so adds up, differently.
 
     Raises:
         ValueError: an unknown stage, fewer sequences than micro-batches, or tied weights.
@@ -83,15 +86,16 @@ def train(
         )
     if config.tied:
         raise ValueError("the model ties weights between units; only untied models can be cut")
-    data = torch.tensor(CharTokenizer(ALPHABET).encode(build_world().train_text()))
-    generator = torch.Generator().manual_seed(1)
-    workers = [_worker(stage, rank, size, config, clip, lr, wd) for rank in range(size)]
+    batches = draw_batches(steps, batch_size, config.context)
+    workers = [
+        make_worker(stage, rank, size, config, clip, one_unit, lr=lr, wd=wd) for rank in range(size)
+    ]
     losses, logs = [], [CommLog(size)]
     with one_thread():
-        for _ in range(steps):
-            x, y = get_batch(data, batch_size, config.context, generator)
+        for x, y in batches:
             logs.append(CommLog(size))
-            losses.append(_step(stage, workers, _divide(x, y, size, accumulate), logs[-1]))
+            parts = divide(x, y, size, accumulate)
+            losses.append(step(STAGES[stage], workers, parts, logs[-1]))
             stored = [worker.memory.now for worker in workers]
             moments = [worker.memory.moments[:] for worker in workers]
             _release_gradients(workers)
@@ -107,14 +111,29 @@ def train(
     )
 
 
-def _worker(
-    stage: int, rank: int, size: int, config: Config, clip: float | None, lr: float, wd: float
+def draw_batches(steps: int, batch_size: int, context: int) -> Iterator[Batch]:
+    """The batches of a run: the world's text, and a generator of seed 1."""
+    data = torch.tensor(CharTokenizer(ALPHABET).encode(build_world().train_text()))
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(steps):
+        yield get_batch(data, batch_size, context, generator)
+
+
+def make_worker(
+    stage: int,
+    rank: int,
+    size: int,
+    config: Config,
+    clip: float | None = None,
+    one_unit: bool = False,
+    **settings: float,
 ) -> Worker:
     """A rank with a model of its own: whole parameters, or slices in stage 3."""
     memory = Memory()
+    modules = list(make_model(config, seed=0).units)
     units = [
         FlatUnit(f"unit {i}", module, rank, size, memory)
-        for i, module in enumerate(make_model(config, seed=0).units)
+        for i, module in enumerate([nn.Sequential(*modules)] if one_unit else modules)
     ]
     worker = Worker(rank, size, units, memory, loss_sum, clip)
     for unit in units:
@@ -125,11 +144,11 @@ def _worker(
             unit.hold("parameters", flat[unit.mine].clone())
             unit.detach()
         n = unit.padded if stage == 0 else unit.padded // size
-        worker.adamw[unit.name] = unit.optimizer(n, lr=lr, wd=wd)
+        worker.adamw[unit.name] = unit.optimizer(n, **settings)
     return worker
 
 
-def _divide(x: Tensor, y: Tensor, size: int, accumulate: int) -> list[list[Batch]]:
+def divide(x: Tensor, y: Tensor, size: int, accumulate: int) -> list[list[Batch]]:
     """For each rank its micro-batches; where the ranks do not divide the batch, some get more."""
     parts = zip(x.tensor_split(size), y.tensor_split(size), strict=True)
     return [
@@ -138,11 +157,16 @@ def _divide(x: Tensor, y: Tensor, size: int, accumulate: int) -> list[list[Batch
     ]
 
 
-def _step(
-    stage: int, workers: Sequence[Worker], batches: Sequence[list[Batch]], log: CommLog
+def step(
+    stage: Callable[[Worker, Sequence[Batch]], RankProgram],
+    workers: Sequence[Worker],
+    batches: Sequence[list[Batch]],
+    log: CommLog | None = None,
 ) -> float:
+    """One training step of all ranks, each with its micro-batches; returns the mean loss."""
+
     def program(rank: int, size: int, worker: Worker) -> RankProgram:
-        return _guarded(rank, STAGES[stage](worker, batches[rank]))
+        return _guarded(rank, stage(worker, batches[rank]))
 
     for worker in workers:
         worker.memory.moments.clear()

@@ -32,6 +32,7 @@ class FlatUnit:
         self.padded = share * size
         self.mine = slice(rank * share, (rank + 1) * share)
 
+    # --8<-- [start:flatten]
     def flatten(self) -> Tensor:
         """A new vector `[padded]` with the parameters, zeros at its end."""
         flat = torch.zeros(self.padded, dtype=self.params[0].dtype)
@@ -44,6 +45,8 @@ class FlatUnit:
         sizes = [shape.numel() for shape in self.shapes]
         parts = flat[: self.length].split(sizes)
         return [part.view(shape) for part, shape in zip(parts, self.shapes, strict=True)]
+
+    # --8<-- [end:flatten]
 
     def chunks(self, flat: Tensor) -> Chunks:
         """A vector `[padded]` as the chunks of a ring, one per rank."""

@@ -1,0 +1,164 @@
+"""Data parallelism beside one big batch: the same gradients, and how far the runs part."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from zerolit.comm import RankProgram
+from zerolit.gpt import BASE_CONFIG, Config, make_model
+
+from .stages import (
+    Batch,
+    Worker,
+    all_gather,
+    count_tokens,
+    reduce_scatter,
+    stage0,
+    sum_over_ranks,
+    whole_gradients,
+)
+from .train import divide, draw_batches, make_worker, one_thread, step
+
+
+@dataclass(frozen=True)
+class Step:
+    """Four ranks and one, at one step.
+
+    Attributes:
+        gradient_gap: the largest difference of their gradients at the same parameters.
+        single_loss, mean_loss: of the one rank, and of the four ranks together.
+        parameter_gap: the largest difference of the two runs' parameters after the update.
+        gaps: the same for each parameter, by name.
+    """
+
+    gradient_gap: float
+    single_loss: float
+    mean_loss: float
+    parameter_gap: float
+    gaps: dict[str, float]
+
+
+def bigger_batch(
+    size: int = 4,
+    steps: int = 40,
+    config: Config = BASE_CONFIG,
+    sgd: float | None = None,
+    batch_size: int = 32,
+) -> list[Step]:
+    """Train on `size` ranks with a share of each batch, and on one with all of it.
+
+    Args:
+        sgd: the learning rate of plain SGD; None is AdamW as in `train`.
+    """
+    many, one, mirror = (_workers(config, n, sgd) for n in (size, 1, size))
+    names = [name for name, _ in make_model(config).named_parameters()]
+    told = []
+    with one_thread():
+        for x, y in draw_batches(steps, batch_size, config.context):
+            parts = divide(x, y, size, 1)
+            _copy_parameters(one[0], mirror)
+            step(gradients_only, mirror, parts)
+            single = step(stage0, one, divide(x, y, 1, 1))
+            mean = step(stage0, many, parts)
+            differences = _differences(one[0], mirror[0], "gradients")
+            gradient_gap = max(part.max().item() for part in differences)
+            gaps = _by_name(names, _differences(one[0], many[0], "parameters"))
+            told.append(Step(gradient_gap, single, mean, max(gaps.values()), gaps))
+    return told
+
+
+def gradients_only(w: Worker, batches: Sequence[Batch]) -> RankProgram:
+    """Stage 0 without the update."""
+    tokens = yield from count_tokens(w, batches)
+    loss = whole_gradients(w, batches, tokens)
+    for unit in w.units:
+        yield from reduce_scatter(w, unit, unit["gradients"])
+        yield from all_gather(w, unit, unit["gradients"], "gradients")
+    yield from sum_over_ranks(w, loss, "loss")
+    return loss.item()
+
+
+class _SGD:
+    """p ← p − lr·g, in the place of an AdamW."""
+
+    def __init__(self, lr: float):
+        self.lr = lr
+
+    def step(self, params: Tensor, grads: Tensor) -> None:
+        params.sub_(self.lr * grads)
+
+
+def _workers(config: Config, size: int, sgd: float | None) -> list[Worker]:
+    workers = [make_worker(0, rank, size, config) for rank in range(size)]
+    for worker in workers if sgd is not None else []:
+        worker.adamw = {name: _SGD(sgd) for name in worker.adamw}  # type: ignore
+    return workers
+
+
+def _copy_parameters(source: Worker, targets: Sequence[Worker]) -> None:
+    for target in targets:
+        for theirs, ours in zip(source.units, target.units, strict=True):
+            ours["parameters"][: ours.length] = theirs["parameters"][: theirs.length]
+
+
+def _differences(one: Worker, other: Worker, kind: str) -> list[Tensor]:
+    """How far each parameter, or its gradient, is off, element by element."""
+    return [
+        (a - b).abs()
+        for ours, theirs in zip(one.units, other.units, strict=True)
+        for a, b in zip(ours.views(ours[kind]), theirs.views(theirs[kind]), strict=True)
+    ]
+
+
+def _by_name(names: Sequence[str], differences: Sequence[Tensor]) -> dict[str, float]:
+    """The largest difference of each parameter; the bias of q, k and v as the three that it is."""
+    gaps = {}
+    for name, difference in zip(names, differences, strict=True):
+        parts = difference.chunk(3) if name.endswith("qkv.bias") else [difference]
+        for part, ending in zip(parts, (".query", ".key", ".value"), strict=False):
+            gaps[name + ending if len(parts) == 3 else name] = part.max().item()
+    return gaps
+
+
+@dataclass(frozen=True)
+class NoiseScale:
+    """The gradient's noise, by the two-batch estimator (McCandlish et al., arXiv 1812.06162).
+
+    Attributes:
+        signal: |G|², the squared norm of the true gradient.
+        noise: tr Σ, the summed variance of one sequence's gradient.
+    """
+
+    signal: float
+    noise: float
+
+    @property
+    def batch(self) -> float:
+        """Bnoise = tr Σ / |G|², in sequences: the batch from which a larger one helps less."""
+        return self.noise / self.signal
+
+
+def noise_scale(small: int = 8, large: int = 32, draws: int = 40, trained: int = 40) -> NoiseScale:
+    """Measure the noise of the tiny model's gradient after `trained` steps.
+
+    |G|² = (B₂|G₂|² − B₁|G₁|²)/(B₂ − B₁) and tr Σ = (|G₁|² − |G₂|²)/(1/B₁ − 1/B₂), where G₁ and G₂
+    are gradients of mean losses over B₁ and B₂ sequences, and their squares means over `draws`.
+    """
+    worker = make_worker(0, 0, 1, BASE_CONFIG)
+    squares = {small: 0.0, large: 0.0}
+    with one_thread():
+        for i, (x, y) in enumerate(draw_batches(trained + draws, large, BASE_CONFIG.context)):
+            if i < trained:
+                step(stage0, [worker], [[(x, y)]])
+                continue
+            for batch in squares:
+                step(gradients_only, [worker], [[(x[:batch], y[:batch])]])
+                squares[batch] += _square(worker) / draws
+    signal = (large * squares[large] - small * squares[small]) / (large - small)
+    noise = (squares[small] - squares[large]) / (1 / small - 1 / large)
+    return NoiseScale(signal, noise)
+
+
+def _square(worker: Worker) -> float:
+    return sum(unit["gradients"].double().square().sum().item() for unit in worker.units)
