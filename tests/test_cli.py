@@ -1,5 +1,6 @@
 """The command line: what it prints, and how it says no."""
 
+import math
 import subprocess
 import sys
 
@@ -66,3 +67,41 @@ def tiny_broken(tmp_path):
     site = TinySite(tmp_path)
     site.add('```python exec="true" id="b"\n1 / 0\n```')
     return site.root
+
+
+def test_zero_prints_the_stages(capsys):
+    assert main(["zero", "--steps", "1", "--ranks", "2"]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if "ZeRO-" in line]
+    assert [row.replace("│", " ").split()[1:3] for row in rows] == [
+        ["0.0", "3"],
+        ["0.0", "2.5"],
+        ["0.0", "2"],
+    ]
+
+
+def test_zero_with_one_stage_and_padding(capsys):
+    assert main(["zero", "--steps", "1", "--ranks", "3", "--stage", "3"]) == 0
+    assert "ZeRO-3" in capsys.readouterr().out
+
+
+def test_data_parallel_prints_some_steps(capsys):
+    assert main(["data-parallel", "--steps", "2", "--ranks", "2"]) == 0
+    rows = [line.replace("│", " ").split() for line in capsys.readouterr().out.splitlines()]
+    steps = [row for row in rows if len(row) == 5 and row[0].isdigit()]
+    assert [row[0] for row in steps] == ["0", "1"]
+    for loss in steps[0][2:4]:  # nothing is learnt yet: all 44 characters are as likely
+        assert float(loss) == pytest.approx(math.log(44), abs=0.1)
+
+
+@pytest.mark.parametrize("command", ["zero", "data-parallel"])
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--ranks", "0", "--ranks is 0; it must be at least 1"),
+        ("--steps", "0", "--steps is 0; it must be at least 1"),
+        ("--ranks", "33", "batch_size is 32; 33 ranks"),
+    ],
+)
+def test_bad_numbers_for_training(command, option, value, told, capsys):
+    assert main([command, option, value]) == 2
+    assert told in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,6 +37,17 @@ def _parser() -> argparse.ArgumentParser:
     for command in (ring, scaling):
         command.add_argument("--lang", choices=("en", "zh"), default="en", help="language")
 
+    parallel = commands.add_parser("data-parallel", help="several cards beside one big batch")
+    zero = commands.add_parser("zero", help="the stages of ZeRO: stored, sent, and the same bits")
+    demo = commands.add_parser("demo", help="the demonstrations of 3.1 to 3.4 in a row")
+    zero.add_argument("--stage", type=int, choices=range(4), help="only this one beside stage 0")
+    for command, steps in ((parallel, 40), (zero, 15)):
+        command.add_argument("--ranks", type=int, default=4, help="number of cards (default 4)")
+        command.add_argument("--steps", type=int, default=steps, help=f"(default {steps})")
+    for command, run in ((parallel, _data_parallel), (zero, _zero), (demo, _demo)):
+        command.add_argument("--lang", choices=("en", "zh"), default="en", help="language")
+        command.set_defaults(run=run)
+
     build = commands.add_parser("build", help="build the site, both languages, into site/")
     build.set_defaults(run=_build)
 
@@ -67,14 +79,60 @@ def _scaling(options: argparse.Namespace) -> int:
     return 0
 
 
+def _data_parallel(options: argparse.Namespace) -> int:
+    from zerolit.book.training import batch_table, bigger_batch
+
+    _at_least_one(options)
+    with _progress() as progress:
+        task = progress.add_task("training", total=options.steps)
+        steps = bigger_batch(options.ranks, options.steps, on_step=lambda: progress.advance(task))
+    shown = sorted({round(i * (options.steps - 1) / 4) for i in range(5)})
+    Console().print(batch_table(steps, shown, options.ranks).terminal(options.lang))
+    return 0
+
+
+def _zero(options: argparse.Namespace) -> int:
+    from zerolit.book.training import stages_table, train
+
+    _at_least_one(options)
+    stages = range(4) if options.stage is None else sorted({0, options.stage})
+    with _progress() as progress:
+        task = progress.add_task("training", total=options.steps * len(stages))
+        runs = {
+            stage: train(
+                stage, options.ranks, options.steps, on_step=lambda: progress.advance(task)
+            )
+            for stage in stages
+        }
+    Console().print(stages_table(runs, options.ranks).terminal(options.lang))
+    return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    start = time.perf_counter()
+    for arguments in (["ring"], ["scaling"], ["data-parallel"], ["zero"]):
+        main([*arguments, "--lang", options.lang])
+    print(f"{time.perf_counter() - start:.1f} s")
+    return 0
+
+
+def _at_least_one(options: argparse.Namespace) -> None:
+    for name in ("ranks", "steps"):
+        if getattr(options, name) < 1:
+            raise ValueError(f"--{name} is {getattr(options, name)}; it must be at least 1")
+
+
+def _progress() -> Progress:
+    columns = (TextColumn("{task.description:40}"), BarColumn(), MofNCompleteColumn())
+    return Progress(*columns, console=Console(stderr=True))
+
+
 def _build(options: argparse.Namespace) -> int:
     from zerolit.book.build import BuildFailed, build_site, count_pages, find_root
 
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description:40}"), BarColumn(), MofNCompleteColumn())
     try:
         root = find_root(Path.cwd())
-        with Progress(*columns, console=console) as progress:
+        with _progress() as progress:
             task = progress.add_task("building", total=count_pages(root))
             seconds = build_site(
                 root, lambda page: progress.update(task, advance=1, description=page)

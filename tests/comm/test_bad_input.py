@@ -46,7 +46,11 @@ def test_arrays(call, arrays, log, told):
         ([[ONE, ONE], [ONE, np.ones(3)]], [1, 0], "rank 1 has 2 chunks"),
         ([[np.ones((2, 3))] * 2] * 2, [1, 0], r"shapes \[\(2, 3\), \(2, 3\)\]; they must be 1-D"),
         ([[ONE], [ONE]], [1, 0], "rank 0 has 1 chunks of .* every rank must have 2"),
-        ([[ONE, ONE], [ONE, np.ones(2, "f4")]], [1, 0], "must have 2, of the shapes and dtypes"),
+        (
+            [[ONE, ONE], [ONE, np.ones(2, "f4")]],
+            [1, 0],
+            "float32; every rank must have 2, and the same as rank 0",
+        ),
         ([[ONE, ONE], [ONE, ONE]], [0, 0], r"owned is \[0, 0\]; for 2 ranks it must be"),
         ([[ONE, ONE], [ONE, ONE]], [1], r"owned is \[1\]"),
         ([[ONE, ONE], [ONE, ONE]], [], r"owned is \[\]"),

@@ -342,3 +342,17 @@ def test_one_chunk_under_two_names_has_no_two_owners():
 
     with pytest.raises(ProofError, match="each must own another one"):
         prove(greedy, 3)
+
+
+def test_a_reduce_scatter_that_returns_nothing_is_told():
+    @collective("reduce_scatter", pieces=lambda size: size)
+    def silent(rank, size, x):
+        yield from ring.reduce_scatter(rank, size, x)
+
+    with pytest.raises(ProofError, match=r"owning chunks \[None, None\]; each must own another"):
+        prove(silent, 2)
+
+
+def test_a_goal_that_does_not_exist():
+    with pytest.raises(ValueError, match="goal is 'allreduce'; it must be one of reduce_scatter"):
+        collective("allreduce", pieces=lambda size: size)

@@ -117,6 +117,11 @@ def test_a_missing_snippet(tiny):
     fails(tiny, "nowhere.py")
 
 
+def test_a_snippet_left_as_text(tiny):
+    tiny.add('```python\n--8 < --"nowhere.py"\n```')
+    fails(tiny, "en/index.md: a snippet was left as text")
+
+
 def test_a_heading_without_an_id(tiny):
     tiny.add("## Loose\n")
     fails(tiny, "en/index.md: the heading '## Loose' needs an id")

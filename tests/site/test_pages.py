@@ -9,7 +9,7 @@ from tests.site.browser import chromium
 from tests.site.conftest import ROOT
 from zerolit.book.build import build_into
 
-PAGES = ["index", "ring-all-reduce", "traffic-and-time", "reference"]
+PAGES = ["index", "ring-all-reduce", "traffic-and-time", "bigger-batch", "zero", "reference"]
 ALL = [f"{folder}{page}.html" for page in PAGES for folder in ("", "zh/")]
 
 
@@ -118,6 +118,30 @@ def test_the_published_measurement_is_reproduced(site):
     assert algbw == "180.71"
     # nccl-tests printed 338.82 from a time that it did not round to whole microseconds.
     assert abs(float(busbw) - 338.82) < 0.015
+
+
+@pytest.mark.parametrize("folder", ["", "zh/"])
+def test_programs_are_shown_from_the_package(site, folder):
+    for name, line in (("ring-all-reduce", "yield from reduce_scatter"), ("zero", "def stage3")):
+        html = (site / f"{folder}{name}.html").read_text()
+        assert line in re.sub(r"<[^>]*>", "", html)
+
+
+def test_the_stages_store_and_send_what_the_paper_says(site):
+    # differs, stored, sent, in units of Ψ on 4 cards; the peak is the stages' own
+    rows = [row[:3] for row in tables(site, "zero.html")["zero-stages"]]
+    assert rows == [
+        ["0.0", "4", "1.5"],
+        ["0.0", "2.5", "1.5"],
+        ["0.0", "1.75", "1.5"],
+        ["0.0", "1", "2.25"],
+    ]
+    assert tables(site, "zero.html")["zero-accumulation"] == [
+        ["2", "2"],
+        ["2", "2"],
+        ["2", "5"],
+        ["3", "12"],
+    ]
 
 
 def test_every_hop_is_shown(site):

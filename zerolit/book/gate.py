@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Callable
 from functools import partial
+from html import unescape
 from typing import Any
 
 from markdown_exec import base_format
@@ -16,6 +17,7 @@ from .page import Page, current
 _HEADING = re.compile(r"^#{1,6} .*$", re.M)
 _HEADING_ID = re.compile(r"\{ *#([\w-]+)[^}]*\}\s*$")
 _NAME = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}")
+_SNIPPET = re.compile(r"--8\s*<\s*--")
 _CODE = re.compile(r"<(pre|code|svg|script)\b.*?</\1>", re.S)
 
 
@@ -94,8 +96,10 @@ def fill_in(page: Page, html: str) -> str:
     """Put the named results where the prose asks for them.
 
     Raises:
-        PageError: a name that no block of the page has given, or a fence left as text.
+        PageError: a name that no block of the page has given, or a fence or snippet left as text.
     """
+    if _SNIPPET.search(unescape(re.sub(r"<[^>]*>", "", html))):
+        raise PageError(f"{page.uri}: a snippet was left as text")
     if "```" in _CODE.sub("", html) or "~~~" in _CODE.sub("", html):
         raise PageError(f"{page.uri}: a code fence was left as text")
     return _NAME.sub(partial(_value, page), html)

@@ -123,11 +123,11 @@ def batch_curves(variants: Mapping[str, Sequence[Step]], ranks: int) -> str:
 # 3.4
 
 
-def stages_table(runs: Sequence[Run], ranks: int) -> Table:
-    """The four stages: the same bits; stored and sent, counted beside the formula.
+def stages_table(runs: Mapping[int, Run], ranks: int) -> Table:
+    """The stages, 0 among them: the same bits; stored and sent, counted beside the formula.
 
     Raises:
-        AssertionError: a count and its formula part.
+        AssertionError: a count and its formula, on the padded length, part.
     """
     psi = len(runs[0].parameters)
     columns = {
@@ -140,13 +140,13 @@ def stages_table(runs: Sequence[Run], ranks: int) -> Table:
         "peak": ".3f",
     }
     rows = []
-    for stage, run in enumerate(runs):
-        stored = max(kinds.total() for kinds in run.stored) / psi
-        assert stored == stored_formula(stage, ranks), (stage, stored)
-        assert sent(run) / psi == sent_formula(stage, ranks), (stage, sent(run))
+    for stage, run in runs.items():
+        stored = max(kinds.total() for kinds in run.stored)
+        assert stored == round(stored_formula(stage, ranks) * run.padded), (stage, stored)
+        assert sent(run) == round(sent_formula(stage, ranks) * run.padded), (stage, sent(run))
         differs = (run.parameters - runs[0].parameters).abs().max().item()
         peak = max(kinds.total() for kinds in run.peaks) / psi
-        counts = (stored, STORED[stage], sent(run) / psi, SENT[stage], peak)
+        counts = (stored / psi, STORED[stage], sent(run) / psi, SENT[stage], peak)
         rows.append((f"stage {stage}", differs, *counts))
     facts = {"n": ranks, "steps": len(runs[0].losses), "psi": f"{psi:,}"}
     return Table("zero-stages", columns, rows, facts)

@@ -119,6 +119,10 @@ def _check_arrays(arrays: Arrays, log: CommLog | None) -> list[np.ndarray]:
     return arrays
 
 
+def _told(kinds: Sequence[tuple]) -> str:
+    return ", ".join(f"{shape} {dtype}" for shape, dtype in kinds)
+
+
 def _check_chunks(chunks: Sequence[Arrays], owned: Sequence[int], log: CommLog | None) -> int:
     """Check what an all-gather is given; return the segment that rank 0 owns."""
     size = len(chunks)
@@ -128,8 +132,8 @@ def _check_chunks(chunks: Sequence[Arrays], owned: Sequence[int], log: CommLog |
     for rank, row in enumerate(kinds):
         if len(row) != size or row != kinds[0]:
             raise ValueError(
-                f"rank {rank} has {len(row)} chunks of {[shape for shape, _ in row]}; every rank "
-                f"must have {size}, of the shapes and dtypes of rank 0's"
+                f"rank {rank} has {len(row)} chunks of {_told(row)}; every rank must have {size}, "
+                f"and the same as rank 0, whose are of {_told(kinds[0])}"
             )
     if any(len(shape) != 1 for shape, _ in kinds[0]):
         raise ValueError(f"chunks have shapes {[shape for shape, _ in kinds[0]]}; they must be 1-D")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 NOBODY = -1
+GOALS = ("reduce_scatter", "all_gather", "all_reduce")
 
 RankProgram = Generator["Swap", Any, Any]
 
@@ -52,7 +53,13 @@ def collective(goal: str, pieces: Callable[[int], int]) -> Callable[[Callable], 
     Args:
         goal: `"reduce_scatter"`, `"all_gather"` or `"all_reduce"`.
         pieces: the number of chunks, given the number of ranks.
+
+    Raises:
+        ValueError: another goal.
     """
+
+    if goal not in GOALS:
+        raise ValueError(f"goal is {goal!r}; it must be one of {', '.join(GOALS)}")
 
     def mark(program: Callable) -> Callable:
         program.goal, program.pieces = goal, pieces  # type: ignore[attr-defined]

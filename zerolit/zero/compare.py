@@ -1,6 +1,6 @@
 """Data parallelism beside one big batch: the same gradients, and how far the runs part."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -45,12 +45,19 @@ def bigger_batch(
     config: Config = BASE_CONFIG,
     sgd: float | None = None,
     batch_size: int = 32,
+    on_step: Callable[[], object] = lambda: None,
 ) -> list[Step]:
     """Train on `size` ranks with a share of each batch, and on one with all of it.
 
     Args:
         sgd: the learning rate of plain SGD; None is AdamW as in `train`.
+        on_step: called after each step, to show progress.
+
+    Raises:
+        ValueError: fewer sequences than ranks.
     """
+    if batch_size < size:
+        raise ValueError(f"batch_size is {batch_size}; {size} ranks need at least {size} sequences")
     many, one, mirror = (_workers(config, n, sgd) for n in (size, 1, size))
     names = [name for name, _ in make_model(config).named_parameters()]
     told = []
@@ -64,6 +71,7 @@ def bigger_batch(
             differences = _differences(one[0], mirror[0], "gradients")
             gradient_gap = max(part.max().item() for part in differences)
             gaps = _by_name(names, _differences(one[0], many[0], "parameters"))
+            on_step()
             told.append(Step(gradient_gap, single, mean, max(gaps.values()), gaps))
     return told
 

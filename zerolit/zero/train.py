@@ -61,6 +61,7 @@ def train(
     one_unit: bool = False,
     lr: float = 3e-3,
     wd: float = 0.1,
+    on_step: Callable[[], object] = lambda: None,
 ) -> Run:
     """Train the tiny GPT (model seed 0, batch generator seed 1) on `size` simulated ranks.
 
@@ -71,6 +72,7 @@ def train(
         clip: the largest global norm of the gradient, or None.
         one_unit: flatten the whole model into one vector, instead of one per embedding, block
             and head. The ring then cuts, and so adds up, differently.
+        on_step: called after each step, to show progress.
 
     Raises:
         ValueError: an unknown stage, fewer sequences than micro-batches, or tied weights.
@@ -96,6 +98,7 @@ def train(
             logs.append(CommLog(size))
             parts = divide(x, y, size, accumulate)
             losses.append(step(STAGES[stage], workers, parts, logs[-1]))
+            on_step()
             stored = [worker.memory.now for worker in workers]
             moments = [worker.memory.moments[:] for worker in workers]
             _release_gradients(workers)
