@@ -1,5 +1,6 @@
 """The four stages: the same bits, and exactly what the paper says is stored and sent."""
 
+import gc
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -11,8 +12,9 @@ from zerolit.comm import ProtocolError, Swap
 from zerolit.gpt import ALPHABET, BASE_CONFIG, CharTokenizer, build_world, get_batch, make_model
 from zerolit.gpt import loss_sum as summed
 from zerolit.gpt.hooks import flatten_parameters
-from zerolit.zero import train
-from zerolit.zero.train import _guarded, one_thread
+from zerolit.zero import STAGES, train
+from zerolit.zero.train import _guarded, divide, draw_batches, make_worker, one_thread
+from zerolit.zero.train import step as train_step
 
 PSI = 111_872
 UNITS = [44 * 64 + 96 * 64, 49_984, 49_984, 128 + 44 * 64]  # embedding, two blocks, head
@@ -39,6 +41,33 @@ def test_with_accumulation_the_stages_agree_in_pairs(clip):
     assert torch.equal(runs[2].parameters, runs[3].parameters)
     gap = (runs[0].parameters - runs[2].parameters).abs().max().item()
     assert 0 < gap <= 3 * 2 * 3e-3  # a step moves a weight by lr, up or down where rounding decides
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_accumulation_is_the_same_step_in_exact_arithmetic(stage):
+    once = run(0, steps=4, config=EXACT).parameters
+    torch.testing.assert_close(
+        run(stage, steps=4, accumulate=4, config=EXACT).parameters, once, rtol=0, atol=1e-12
+    )
+
+
+def storages():
+    """Every tensor storage that is alive: address -> float32 elements."""
+    gc.collect()
+    alive = [found for found in gc.get_objects() if isinstance(found, torch.Tensor)]
+    found = [tensor.untyped_storage() for tensor in alive]
+    return {storage.data_ptr(): storage.nbytes() // 4 for storage in found}
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_what_a_rank_says_it_holds_is_all_that_is_alive(stage):
+    """The tally is not taken on trust: after a step nothing else is left of the ranks."""
+    ((x, y),) = draw_batches(1, 32, 96)
+    before = storages()
+    workers = [make_worker(stage, rank, 4, BASE_CONFIG) for rank in range(4)]
+    train_step(STAGES[stage], workers, divide(x, y, 4, 1))
+    alive = {at: n for at, n in storages().items() if at not in before}
+    assert sum(alive.values()) == sum(worker.memory.now.total() for worker in workers)
 
 
 def test_clipping_clips():

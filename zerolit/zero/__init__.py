@@ -1,7 +1,7 @@
 """Data parallelism and ZeRO-1, 2, 3 as rank programs; what a rank stores and sends, counted."""
 
 from .adamw import FlatAdamW
-from .compare import NoiseScale, Step, bigger_batch, noise_scale
+from .compare import NoiseScale, Step, bigger_batch, estimate_noise, noise_scale
 from .memory import Memory
 from .stages import STAGES, Worker
 from .train import Run, train
@@ -17,6 +17,7 @@ __all__ = [
     "Step",
     "Worker",
     "bigger_batch",
+    "estimate_noise",
     "noise_scale",
     "train",
 ]

@@ -150,8 +150,8 @@ class NoiseScale:
 def noise_scale(small: int = 8, large: int = 32, draws: int = 40, trained: int = 40) -> NoiseScale:
     """Measure the noise of the tiny model's gradient after `trained` steps.
 
-    |G|² = (B₂|G₂|² − B₁|G₁|²)/(B₂ − B₁) and tr Σ = (|G₁|² − |G₂|²)/(1/B₁ − 1/B₂), where G₁ and G₂
-    are gradients of mean losses over B₁ and B₂ sequences, and their squares means over `draws`.
+    The gradients are of mean losses over `small` and `large` sequences; their squared norms are
+    means over `draws` batches.
     """
     worker = make_worker(0, 0, 1, BASE_CONFIG)
     squares = {small: 0.0, large: 0.0}
@@ -163,8 +163,21 @@ def noise_scale(small: int = 8, large: int = 32, draws: int = 40, trained: int =
             for batch in squares:
                 step(gradients_only, [worker], [[(x[:batch], y[:batch])]])
                 squares[batch] += _square(worker) / draws
-    signal = (large * squares[large] - small * squares[small]) / (large - small)
-    noise = (squares[small] - squares[large]) / (1 / small - 1 / large)
+    return estimate_noise(small, squares[small], large, squares[large])
+
+
+def estimate_noise(small: int, square1: float, large: int, square2: float) -> NoiseScale:
+    """The two-batch estimator: |G₁|² at batch B₁ = `small` and |G₂|² at B₂ = `large`.
+
+    |G|² = (B₂|G₂|² − B₁|G₁|²)/(B₂ − B₁) and tr Σ = (|G₁|² − |G₂|²)/(1/B₁ − 1/B₂).
+
+    Raises:
+        ValueError: batches that are not `small` < `large`.
+    """
+    if not 0 < small < large:
+        raise ValueError(f"batches are {small} and {large}; they must be above 0 and grow")
+    signal = (large * square2 - small * square1) / (large - small)
+    noise = (square1 - square2) / (1 / small - 1 / large)
     return NoiseScale(signal, noise)
 
 
