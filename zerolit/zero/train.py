@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +22,7 @@ from zerolit.gpt import (
     make_model,
 )
 
+from . import checkpoint
 from .memory import Memory
 from .stages import STAGES, Batch, Worker
 from .unit import FlatUnit
@@ -61,6 +64,8 @@ def train(
     one_unit: bool = False,
     lr: float = 3e-3,
     wd: float = 0.1,
+    save: Path | None = None,
+    resume: Path | None = None,
     on_step: Callable[[], object] = lambda: None,
 ) -> Run:
     """Train the tiny GPT (model seed 0, batch generator seed 1) on `size` simulated ranks.
@@ -72,10 +77,15 @@ def train(
         clip: the largest global norm of the gradient, or None.
         one_unit: flatten the whole model into one vector, instead of one per embedding, block
             and head. The ring then cuts, and so adds up, differently.
+        save: the folder for a checkpoint after the last step.
+        resume: a checkpoint to go on from; `steps` counts from the run's very beginning. With the
+            same number of ranks the run goes on to the bit, in any stage with the same order of
+            summation; with another number, to rounding.
         on_step: called after each step, to show progress.
 
     Raises:
-        ValueError: an unknown stage, fewer sequences than micro-batches, or tied weights.
+        ValueError: an unknown stage, fewer sequences than micro-batches, tied weights, or a
+            checkpoint that is damaged, of another model, or of `steps` and more.
     """
     if stage not in range(len(STAGES)):
         raise ValueError(f"stage is {stage}; it must be 0, 1, 2 or 3")
@@ -92,9 +102,10 @@ def train(
     workers = [
         make_worker(stage, rank, size, config, clip, one_unit, lr=lr, wd=wd) for rank in range(size)
     ]
+    done = _resume(resume, workers, steps) if resume else 0
     losses, logs = [], [CommLog(size)]
     with one_thread():
-        for x, y in batches:
+        for x, y in islice(batches, done, None):
             logs.append(CommLog(size))
             parts = divide(x, y, size, accumulate)
             losses.append(step(STAGES[stage], workers, parts, logs[-1]))
@@ -102,6 +113,8 @@ def train(
             stored = [worker.memory.now for worker in workers]
             moments = [worker.memory.moments[:] for worker in workers]
             _release_gradients(workers)
+    if save:
+        checkpoint.save(save, workers, steps)
     return Run(
         parameters=_collect(workers),
         losses=losses,
@@ -112,6 +125,14 @@ def train(
         moments=moments,
         padded=sum(unit.padded for unit in workers[0].units),
     )
+
+
+def _resume(folder: Path, workers: Sequence[Worker], steps: int) -> int:
+    saved = checkpoint.load(folder)
+    if not saved.step < steps:
+        raise ValueError(f"steps is {steps}; {folder} has {saved.step} already, so ask for more")
+    checkpoint.restore(saved, workers)
+    return saved.step
 
 
 def draw_batches(steps: int, batch_size: int, context: int) -> Iterator[Batch]:

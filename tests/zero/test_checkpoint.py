@@ -1,0 +1,112 @@
+"""Checkpoints: stopping and going on changes no bit, and a bad file is refused by name."""
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import torch
+
+from zerolit import zero
+from zerolit.gpt import BASE_CONFIG
+from zerolit.zero import checkpoint
+
+train = cache(zero.train)
+EXACT = replace(BASE_CONFIG, qkv_bias=False, dtype=torch.float64)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    zero.train(2, size=3, steps=2, save=tmp_path / "checkpoint")
+    return tmp_path / "checkpoint"
+
+
+@pytest.mark.parametrize("stage", range(4))
+@pytest.mark.parametrize("stop", [1, 2, 3])
+def test_a_run_that_stops_and_goes_on_is_one_run(tmp_path, stage, stop):
+    first = zero.train(stage, size=3, steps=stop, save=tmp_path / "c")
+    rest = zero.train(stage, size=3, steps=4, resume=tmp_path / "c")
+    whole = train(stage, size=3, steps=4)
+    assert torch.equal(rest.parameters, whole.parameters)
+    assert first.losses + rest.losses == whole.losses
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_any_stage_goes_on_from_any_other_to_the_bit(saved, stage):
+    whole = train(0, size=3, steps=4)
+    assert torch.equal(
+        zero.train(stage, size=3, steps=4, resume=saved).parameters, whole.parameters
+    )
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_another_number_of_ranks_goes_on_in_exact_arithmetic(tmp_path, size):
+    zero.train(3, size=3, steps=2, config=EXACT, save=tmp_path / "c")
+    gone_on = zero.train(1, size=size, steps=4, config=EXACT, resume=tmp_path / "c").parameters
+    whole = train(0, size=1, steps=4, config=EXACT).parameters
+    torch.testing.assert_close(gone_on, whole, rtol=0, atol=1e-12)
+
+
+def test_padding_is_not_saved(saved):
+    vectors = checkpoint.load(saved).vectors
+    lengths = [len(kinds[kind]) for kinds in vectors.values() for kind in checkpoint.VECTORS]
+    assert sum(lengths) == 3 * 111_872
+
+
+def test_a_checkpoint_replaces_the_one_before_and_leaves_nothing_else(saved):
+    zero.train(0, size=1, steps=3, save=saved)
+    assert checkpoint.load(saved).step == 3
+    assert [path.name for path in saved.parent.iterdir()] == ["checkpoint"]
+    assert sorted(path.name for path in saved.iterdir()) == ["index.json", "rank-00000.pt"]
+
+
+def test_a_save_that_fails_leaves_the_one_before_whole(saved, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint.torch, "save", full)
+    with pytest.raises(OSError, match="No space left"):
+        zero.train(0, size=1, steps=3, save=saved)
+    assert checkpoint.load(saved).step == 2
+    assert [path.name for path in saved.parent.iterdir()] == ["checkpoint"]
+
+
+def damage(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("harm", "told"),
+    [
+        (lambda c: (c / "rank-00001.pt").unlink(), "rank-00001.pt is missing from its checkpoint"),
+        (lambda c: damage(c / "rank-00002.pt"), "rank-00002.pt is damaged, or of another"),
+        (
+            lambda c: (c / "rank-00000.pt").write_bytes((c / "rank-00001.pt").read_bytes()),
+            "rank-00000.pt is damaged, or of another checkpoint",
+        ),
+        (lambda c: (c / "index.json").unlink(), "index.json is missing; .* is not a checkpoint"),
+        (lambda c: (c / "index.json").write_text("{"), "index.json is damaged: it is not JSON"),
+    ],
+)
+def test_a_bad_file_is_refused_by_name(saved, harm, told):
+    harm(saved)
+    with pytest.raises(ValueError, match=told):
+        checkpoint.load(saved)
+
+
+def test_another_model_is_refused(saved):
+    with pytest.raises(ValueError, match=r"the checkpoint has units .*; the model has"):
+        zero.train(0, size=1, steps=3, config=replace(BASE_CONFIG, layers=1), resume=saved)
+
+
+def test_a_run_that_is_over_already(saved):
+    with pytest.raises(ValueError, match=r"steps is 2; .* has 2 already, so ask for more"):
+        zero.train(0, size=1, steps=2, resume=saved)
+
+
+def test_the_index_can_be_read_by_people(saved):
+    index = json.loads((saved / "index.json").read_text())
+    assert index["step"] == 2 and index["size"] == 3 and len(index["sha256"]) == 3
+    assert sum(index["units"].values()) == 111_872
