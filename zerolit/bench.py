@@ -44,6 +44,42 @@ def print_ratios(console: Console) -> None:
     console.print(table)
 
 
+def print_overhead(console: Console, size: int = 4, steps: int = 5) -> None:
+    """The share of a training run that is neither forward nor backward, for each stage.
+
+    ZeRO-3 runs every unit forward twice; that counts as forward. Medians as in `print_ratios`.
+    """
+    from zerolit.zero import train  # torch takes a second to import
+
+    table = Table("stage", "run, s", "passes alone, s", "everything else")
+    for stage in range(4):
+        with console.status(f"stage {stage}"):
+            calls: list[Call] = [
+                lambda _, stage=stage: train(stage, size, steps),
+                lambda _, stage=stage: passes_alone(size, steps, again=stage == 3),
+            ]
+            run, passes = medians(calls, [])
+        table.add_row(str(stage), f"{run:.2f}", f"{passes:.2f}", f"{1 - passes / run:.0%}")
+    console.print(table)
+
+
+def passes_alone(size: int, steps: int, again: bool) -> None:
+    """The forward and backward passes of `train`, one rank after another, on one thread."""
+    import torch
+
+    from zerolit.gpt import BASE_CONFIG, loss_sum, make_model
+    from zerolit.zero.train import draw_batches, one_thread, share_out
+
+    model = make_model()
+    with one_thread():
+        for x, y in draw_batches(steps, 32, BASE_CONFIG.context):
+            for ((xs, ys),) in share_out(x, y, size, 1):
+                if again:
+                    with torch.no_grad():
+                        model(xs)
+                loss_sum(model(xs), ys).backward()
+
+
 def medians(calls: list[Call], arrays: Arrays) -> list[float]:
     """The median seconds of each call, the calls taking turns."""
     seconds: list[list[float]] = [[] for _ in calls]

@@ -147,7 +147,8 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from zerolit.bench import print_ratios
+    from zerolit.bench import print_overhead, print_ratios
 
+    print_overhead(Console())
     print_ratios(Console())
     return 0

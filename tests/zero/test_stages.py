@@ -13,7 +13,7 @@ from zerolit.gpt import ALPHABET, BASE_CONFIG, CharTokenizer, build_world, get_b
 from zerolit.gpt import loss_sum as summed
 from zerolit.gpt.hooks import flatten_parameters
 from zerolit.zero import STAGES, train
-from zerolit.zero.train import _guarded, divide, draw_batches, make_worker, one_thread
+from zerolit.zero.train import _guarded, draw_batches, make_worker, one_thread, share_out
 from zerolit.zero.train import step as train_step
 
 PSI = 111_872
@@ -51,6 +51,22 @@ def test_accumulation_is_the_same_step_in_exact_arithmetic(stage):
     )
 
 
+@pytest.mark.parametrize("divide", ["before", "after"])
+def test_where_the_division_stands_changes_bits_but_not_the_stages_agreement(divide):
+    runs = [run(stage, size=3, steps=3, divide=divide, clip=0.5) for stage in range(4)]
+    assert all(torch.equal(ran.parameters, runs[0].parameters) for ran in runs)
+    in_loss = run(0, size=3, steps=3, clip=0.5)
+    assert not torch.equal(runs[0].parameters, in_loss.parameters)
+    assert runs[0].losses == pytest.approx(in_loss.losses, abs=1e-5)
+
+
+@pytest.mark.parametrize("divide", ["before", "after"])
+def test_where_the_division_stands_is_the_same_in_exact_arithmetic(divide):
+    one = run(0, size=1, steps=4, config=EXACT).parameters
+    many = run(2, size=3, steps=4, config=EXACT, divide=divide, accumulate=2).parameters
+    torch.testing.assert_close(many, one, rtol=0, atol=1e-12)
+
+
 def storages():
     """Every tensor storage that is alive: address -> float32 elements."""
     gc.collect()
@@ -65,7 +81,7 @@ def test_what_a_rank_says_it_holds_is_all_that_is_alive(stage):
     ((x, y),) = draw_batches(1, 32, 96)
     before = storages()
     workers = [make_worker(stage, rank, 4, BASE_CONFIG) for rank in range(4)]
-    train_step(STAGES[stage], workers, divide(x, y, 4, 1))
+    train_step(STAGES[stage], workers, share_out(x, y, 4, 1))
     alive = {at: n for at, n in storages().items() if at not in before}
     assert sum(alive.values()) == sum(worker.memory.now.total() for worker in workers)
 
@@ -211,6 +227,10 @@ def test_a_yield_with_gradients_switched_off_is_refused():
         (
             {"stage": 0, "size": 5, "accumulate": 7},
             "batch_size is 32; 5 ranks with 7 micro-batches",
+        ),
+        (
+            {"stage": 0, "divide": "twice"},
+            "divide is 'twice'; it must be one of loss,",
         ),
         ({"stage": 0, "config": replace(BASE_CONFIG, tied=True)}, "only untied models"),
     ],

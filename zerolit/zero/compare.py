@@ -18,7 +18,7 @@ from .stages import (
     sum_over_ranks,
     whole_gradients,
 )
-from .train import divide, draw_batches, make_worker, one_thread, step
+from .train import draw_batches, make_worker, one_thread, share_out, step
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ def bigger_batch(
     told = []
     with one_thread():
         for x, y in draw_batches(steps, batch_size, config.context):
-            parts = divide(x, y, size, 1)
+            parts = share_out(x, y, size, 1)
             _copy_parameters(one[0], mirror)
             step(gradients_only, mirror, parts)
-            single = step(stage0, one, divide(x, y, 1, 1))
+            single = step(stage0, one, share_out(x, y, 1, 1))
             mean = step(stage0, many, parts)
             differences = _differences(one[0], mirror[0], "gradients")
             gradient_gap = max(part.max().item() for part in differences)
@@ -81,7 +81,7 @@ def gradients_only(w: Worker, batches: Sequence[Batch]) -> RankProgram:
     tokens = yield from count_tokens(w, batches)
     loss = whole_gradients(w, batches, tokens)
     for unit in w.units:
-        yield from reduce_scatter(w, unit, unit["gradients"])
+        yield from reduce_scatter(w, unit, unit["gradients"], tokens)
         yield from all_gather(w, unit, unit["gradients"], "gradients")
     yield from sum_over_ranks(w, loss, "loss")
     return loss.item()

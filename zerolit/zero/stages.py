@@ -3,8 +3,10 @@
 Each stage is one training step as one rank sees it, and reads as the difference from the one
 before. Ψ is the number of parameters, p of ranks; the comments count what the rank sends.
 
-Gradients are of the loss summed over all tokens of all ranks, divided once by their number: the
-division is in the loss, before the backward pass. Weights count by tokens then, not by ranks.
+Gradients are of the loss summed over all tokens of all ranks, divided once by their number, so
+that tokens weigh the same whichever rank has them. Where the division stands is a choice, and the
+bits depend on it: in the loss, before the sum over ranks (as DDP does), or after it (as FSDP2 does
+on gloo). `divided_loss` and `reduce_scatter` make it.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +21,7 @@ from .memory import Memory
 from .unit import FlatUnit
 
 Batch = tuple[Tensor, Tensor]
+DIVIDE = ("loss", "before", "after")  # in the loss; before, or after, the sum over ranks
 
 
 class Worker:
@@ -27,6 +30,7 @@ class Worker:
     Attributes:
         loss_sum: `(output of the last unit, y) -> summed loss`.
         clip: the largest global norm of the gradient, or None.
+        divide: where gradients are divided by the token count: one of `DIVIDE`.
     """
 
     def __init__(
@@ -37,7 +41,9 @@ class Worker:
         memory: Memory,
         loss_sum: Callable[[Tensor, Tensor], Tensor],
         clip: float | None = None,
+        divide: str = "loss",
     ):
+        self.divide = divide
         self.rank, self.size, self.units, self.memory = rank, size, list(units), memory
         self.loss_sum, self.clip = loss_sum, clip
         self.adamw: dict[str, FlatAdamW] = {}
@@ -46,10 +52,19 @@ class Worker:
 # What the stages share
 
 
-def reduce_scatter(w: Worker, unit: FlatUnit, flat: Tensor) -> RankProgram:
-    """Sum a unit's vector over the ranks; this rank's slice of it is then finished."""
+def divided_loss(w: Worker, loss: Tensor, tokens: int) -> Tensor:
+    """What the backward pass starts from: the mean loss, unless gradients are divided later."""
+    return loss / tokens if w.divide == "loss" else loss
+
+
+def reduce_scatter(w: Worker, unit: FlatUnit, flat: Tensor, tokens: int) -> RankProgram:
+    """Sum a unit's gradient over the ranks; this rank's slice of it is then finished."""
+    if w.divide == "before":
+        flat /= tokens
     program = ring.reduce_scatter(w.rank, w.size, unit.chunks(flat), owner=0)
     yield from in_phase("gradients", program)  # (p-1)/p · its length
+    if w.divide == "after":
+        flat[unit.mine] /= tokens
 
 
 def all_gather(w: Worker, unit: FlatUnit, flat: Tensor, phase: str = "parameters") -> RankProgram:
@@ -89,13 +104,13 @@ def unit_backward(
 
 
 def forward(w: Worker, x: Tensor, y: Tensor, tokens: int) -> tuple[list, Tensor]:
-    """All units forward: what each took and gave, and the loss, divided here and only here."""
+    """All units forward: what each took and gave, and the rank's part of the mean loss."""
     passes, h = [], x
     for unit in w.units:
         passes.append(run_unit(unit, h))
         h = passes[-1][1]
-    loss = w.loss_sum(h, y) / tokens
-    return [*passes[:-1], (passes[-1][0], loss)], loss.detach()
+    loss = w.loss_sum(h, y)
+    return [*passes[:-1], (passes[-1][0], divided_loss(w, loss, tokens))], loss.detach() / tokens
 
 
 def whole_gradients(w: Worker, batches: Sequence[Batch], tokens: int) -> Tensor:
@@ -149,7 +164,7 @@ def stage0(w: Worker, batches: Sequence[Batch]) -> RankProgram:
     tokens = yield from count_tokens(w, batches)
     loss = whole_gradients(w, batches, tokens)  # Ψ held
     for unit in w.units:  # all-reduce = reduce-scatter, then all-gather
-        yield from reduce_scatter(w, unit, unit["gradients"])  # (p-1)/p·Ψ
+        yield from reduce_scatter(w, unit, unit["gradients"], tokens)  # (p-1)/p·Ψ
         yield from all_gather(w, unit, unit["gradients"], "gradients")  # (p-1)/p·Ψ
     clip_whole(w)
     for unit in w.units:
@@ -178,7 +193,7 @@ def stage1(w: Worker, batches: Sequence[Batch]) -> RankProgram:
     tokens = yield from count_tokens(w, batches)
     loss = whole_gradients(w, batches, tokens)  # Ψ held
     for unit in w.units:
-        yield from reduce_scatter(w, unit, unit["gradients"])  # (p-1)/p·Ψ
+        yield from reduce_scatter(w, unit, unit["gradients"], tokens)  # (p-1)/p·Ψ
     yield from clip_slices(w)
     for unit in w.units:  # the update stands between the two halves of the all-reduce
         w.adamw[unit.name].step(unit["parameters"][unit.mine], my_gradient(w, unit))
@@ -207,7 +222,7 @@ def stage2(w: Worker, batches: Sequence[Batch]) -> RankProgram:
         for unit, (h, output) in zip(reversed(w.units), reversed(passes), strict=True):
             whole = w.memory.hold("gradients", "whole", torch.zeros_like(unit["parameters"]))
             from_above = unit_backward(unit, h, output, from_above, whole)
-            yield from reduce_scatter(w, unit, whole)  # (p-1)/p·Ψ for each micro-batch
+            yield from reduce_scatter(w, unit, whole, tokens)  # (p-1)/p·Ψ for each micro-batch
             unit["gradients"].add_(whole[unit.mine])
             w.memory.release("gradients", "whole")
             del whole
@@ -246,12 +261,13 @@ def stage3(w: Worker, batches: Sequence[Batch]) -> RankProgram:
             yield from gather(w, unit)  # (p-1)/p·Ψ
             h, output = run_unit(unit, h)
             if unit is w.units[-1]:
-                output = w.loss_sum(output, y) / tokens
-                total += output.detach()
+                loss = w.loss_sum(output, y)
+                total += loss.detach() / tokens
+                output = divided_loss(w, loss, tokens)
             whole = w.memory.hold("gradients", "whole", torch.zeros_like(unit["gathered"]))
             from_above = unit_backward(unit, h, output, from_above, whole)
             drop(unit)
-            yield from reduce_scatter(w, unit, whole)  # (p-1)/p·Ψ
+            yield from reduce_scatter(w, unit, whole, tokens)  # (p-1)/p·Ψ
             unit["gradients"].add_(whole[unit.mine])
             w.memory.release("gradients", "whole")
             del whole

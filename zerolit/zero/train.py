@@ -24,7 +24,7 @@ from zerolit.gpt import (
 
 from . import checkpoint
 from .memory import Memory
-from .stages import STAGES, Batch, Worker
+from .stages import DIVIDE, STAGES, Batch, Worker
 from .unit import FlatUnit
 
 
@@ -62,6 +62,7 @@ def train(
     accumulate: int = 1,
     clip: float | None = None,
     one_unit: bool = False,
+    divide: str = "loss",
     lr: float = 3e-3,
     wd: float = 0.1,
     save: Path | None = None,
@@ -77,6 +78,8 @@ def train(
         clip: the largest global norm of the gradient, or None.
         one_unit: flatten the whole model into one vector, instead of one per embedding, block
             and head. The ring then cuts, and so adds up, differently.
+        divide: where gradients are divided by the token count: "loss", or "before" or "after" the
+            sum over ranks.
         save: the folder for a checkpoint after the last step.
         resume: a checkpoint to go on from; `steps` counts from the run's very beginning. With the
             same number of ranks the run goes on to the bit, in any stage with the same order of
@@ -84,8 +87,8 @@ def train(
         on_step: called after each step, to show progress.
 
     Raises:
-        ValueError: an unknown stage, fewer sequences than micro-batches, tied weights, or a
-            checkpoint that is damaged, of another model, or of `steps` and more.
+        ValueError: an unknown stage or division, fewer sequences than micro-batches, tied weights,
+            or a checkpoint that is damaged, of another model, or of `steps` and more.
     """
     if stage not in range(len(STAGES)):
         raise ValueError(f"stage is {stage}; it must be 0, 1, 2 or 3")
@@ -96,18 +99,21 @@ def train(
             f"batch_size is {batch_size}; {size} ranks with {accumulate} micro-batches each need "
             f"at least {size * accumulate} sequences"
         )
+    if divide not in DIVIDE:
+        raise ValueError(f"divide is {divide!r}; it must be one of {', '.join(DIVIDE)}")
     if config.tied:
         raise ValueError("the model ties weights between units; only untied models can be cut")
     batches = draw_batches(steps, batch_size, config.context)
     workers = [
-        make_worker(stage, rank, size, config, clip, one_unit, lr=lr, wd=wd) for rank in range(size)
+        make_worker(stage, rank, size, config, clip, one_unit, divide, lr=lr, wd=wd)
+        for rank in range(size)
     ]
     done = _resume(resume, workers, steps) if resume else 0
     losses, logs = [], [CommLog(size)]
     with one_thread():
         for x, y in islice(batches, done, None):
             logs.append(CommLog(size))
-            parts = divide(x, y, size, accumulate)
+            parts = share_out(x, y, size, accumulate)
             losses.append(step(STAGES[stage], workers, parts, logs[-1]))
             on_step()
             stored = [worker.memory.now for worker in workers]
@@ -150,6 +156,7 @@ def make_worker(
     config: Config,
     clip: float | None = None,
     one_unit: bool = False,
+    divide: str = "loss",
     **settings: float,
 ) -> Worker:
     """A rank with a model of its own: whole parameters, or slices in stage 3."""
@@ -159,7 +166,7 @@ def make_worker(
         FlatUnit(f"unit {i}", module, rank, size, memory)
         for i, module in enumerate([nn.Sequential(*modules)] if one_unit else modules)
     ]
-    worker = Worker(rank, size, units, memory, loss_sum, clip)
+    worker = Worker(rank, size, units, memory, loss_sum, clip, divide)
     for unit in units:
         flat = unit.flatten()
         if stage < 3:
@@ -172,7 +179,7 @@ def make_worker(
     return worker
 
 
-def divide(x: Tensor, y: Tensor, size: int, accumulate: int) -> list[list[Batch]]:
+def share_out(x: Tensor, y: Tensor, size: int, accumulate: int) -> list[list[Batch]]:
     """For each rank its micro-batches; where the ranks do not divide the batch, some get more."""
     parts = zip(x.tensor_split(size), y.tensor_split(size), strict=True)
     return [
