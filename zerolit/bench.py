@@ -49,21 +49,23 @@ def print_overhead(console: Console, size: int = 4, steps: int = 5) -> None:
 
     ZeRO-3 runs every unit forward twice; that counts as forward. Medians as in `print_ratios`.
     """
-    from zerolit.zero import train  # torch takes a second to import
-
     table = Table("stage", "run, s", "passes alone, s", "everything else")
     for stage in range(4):
         with console.status(f"stage {stage}"):
-            calls: list[Call] = [
-                lambda _, stage=stage: train(stage, size, steps),
-                lambda _, stage=stage: passes_alone(size, steps, again=stage == 3),
-            ]
-            run, passes = medians(calls, [])
+            whole = partial(train_run, stage, size, steps)
+            run, passes = medians([whole, partial(passes_alone, stage, size, steps)], [])
         table.add_row(str(stage), f"{run:.2f}", f"{passes:.2f}", f"{1 - passes / run:.0%}")
     console.print(table)
 
 
-def passes_alone(size: int, steps: int, again: bool) -> None:
+def train_run(stage: int, size: int, steps: int, _: Arrays) -> None:
+    """A whole training run."""
+    from zerolit.zero import train  # torch takes a second to import
+
+    train(stage, size, steps)
+
+
+def passes_alone(stage: int, size: int, steps: int, _: Arrays) -> None:
     """The forward and backward passes of `train`, one rank after another, on one thread."""
     import torch
 
@@ -74,7 +76,7 @@ def passes_alone(size: int, steps: int, again: bool) -> None:
     with one_thread():
         for x, y in draw_batches(steps, 32, BASE_CONFIG.context):
             for ((xs, ys),) in share_out(x, y, size, 1):
-                if again:
+                if stage == 3:
                     with torch.no_grad():
                         model(xs)
                 loss_sum(model(xs), ys).backward()
