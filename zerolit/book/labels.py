@@ -67,8 +67,8 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "variant": ("training", "训练方式"),
     "gap first": ("after step 0", "第 0 步后"),
     "gap last": ("after step {last}", "第 {last} 步后"),
-    "leads first": ("parts first", "最先分开的"),
-    "leads last": ("leads at the end", "最后领先的"),
+    "leads first": ("farthest at first", "起初差得最多的"),
+    "leads last": ("farthest at the end", "最后差得最多的"),
     "adamw 32": ("AdamW, float32", "AdamW，float32"),
     "adamw 32 no bias": ("AdamW, float32, no q, k, v biases", "AdamW，float32，无 q、k、v 偏置"),
     "adamw 64": ("AdamW, float64", "AdamW，float64"),
@@ -85,7 +85,7 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "gradients": ("gradients", "梯度"),
     "optimizer": ("optimizer state", "优化器状态"),
     "gathered": ("gathered unit", "收集到的单元"),
-    "stored": ("stored, ÷ Ψ", "常驻，÷ Ψ"),
+    "stored": ("stored, ÷ Ψ", "存储量，÷ Ψ"),
     "stored formula": ("formula", "公式"),
     "sent": ("sent per step, ÷ Ψ", "每步发出，÷ Ψ"),
     "sent formula": ("formula", "公式"),
@@ -149,7 +149,7 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "table zero-stages": (
         "{steps} steps on {n} cards; Ψ = {psi}. Stored is counted after the update, before the "
         "gradients are released.",
-        "{n} 张卡上训练 {steps} 步；Ψ = {psi}。常驻量在更新之后、释放梯度之前计数。",
+        "{n} 张卡上训练 {steps} 步；Ψ = {psi}。存储量在更新之后、释放梯度之前计数。",
     ),
     "table zero-accumulation": (
         "Traffic of one step with G micro-batches, in units of (p−1)/p · Ψ, counted on {n} cards.",
@@ -160,8 +160,8 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
         "左：两条损失曲线重合。右：参数相差多少。",
     ),
     "figure zero-stored": (
-        "What one of {n} cards stores between steps, by kind.",
-        "{n} 张卡中，每张卡常驻的内容。",
+        "What one of {n} cards stores after the update, before gradients are released, by kind.",
+        "{n} 张卡时，每张卡在更新之后、释放梯度之前存储的各类内容。",
     ),
     "figure zero-moments": (
         "What one card holds, moment by moment, in one training step.",
@@ -169,7 +169,7 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     ),
     "figure zero-ranks": (
         "Stored per card against the number of cards: lines are the formulas, dots were counted.",
-        "每张卡的常驻量随卡数的变化：线是公式，点是实际计数。",
+        "每张卡的存储量随卡数的变化：线是公式，点是实际计数。",
     ),
     # text alternatives, filled from the data
     "alt batch-curves": (
@@ -188,7 +188,7 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     ),
     "alt zero-ranks": (
         "Stored in units of Ψ from {first} to {last} cards; at {last} cards: {totals}.",
-        "{first} 到 {last} 张卡的常驻量，以 Ψ 为单位；{last} 张卡时依次为 {totals}。",
+        "{first} 到 {last} 张卡的存储量，以 Ψ 为单位；{last} 张卡时依次为 {totals}。",
     ),
     "alt ring-steps": (
         "{panels} panels of {ranks} by {ranks} cells. At the start each cell holds 1 card's share; "

@@ -157,6 +157,9 @@ def accumulation_table(once: Sequence[Run], more: Sequence[Run], ranks: int) -> 
     unit = len(once[0].parameters) * (ranks - 1) / ranks
     columns = {"stage": "label", "G 1": "g", "G 4": "g", "G formula": "s"}
     formulas = ("2", "2", "G + 1", "3G")
+    for runs, times in ((once, 1), (more, 4)):
+        for stage, run in enumerate(runs):
+            assert sent(run) == round(sent_formula(stage, ranks, times) * run.padded), stage
     rows = [
         (f"stage {stage}", sent(one) / unit, sent(four) / unit, formula)
         for stage, (one, four, formula) in enumerate(zip(once, more, formulas, strict=True))
@@ -165,7 +168,7 @@ def accumulation_table(once: Sequence[Run], more: Sequence[Run], ranks: int) -> 
 
 
 def stored_bars(runs: Sequence[Run], ranks: int) -> str:
-    """What a card stores between steps, by kind, for each stage."""
+    """What a card stores after the update, by kind, for each stage."""
     say, psi = current().language, len(runs[0].parameters)
     with canvas(9, 3.4) as figure:
         ax = figure.add_axes((0.15, 0.17, 0.6, 0.8))
@@ -220,6 +223,7 @@ def ranks_figure(runs: Mapping[int, Sequence[Run]], last: int = 64) -> str:
         for stage, colour in enumerate(SERIES):
             line = [stored_formula(stage, p) for p in ranks]
             counted = [r[stage].stored[0].total() / len(r[stage].parameters) for r in runs.values()]
+            assert counted == [stored_formula(stage, p) for p in runs], stage
             ax.plot(ranks, line, color=colour)
             ax.plot(list(runs), counted, "o", color=colour)
             words = label(f"stage {stage}", say)

@@ -127,6 +127,7 @@ def make_model(config: Config = BASE_CONFIG, seed: int = 0) -> GPT:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = GPT(config)
+        torch.manual_seed(seed)  # the weights below do not depend on which biases there are
         for name, parameter in model.named_parameters():
             if parameter.dim() == 2:  # GPT-2: normal(0, 0.02); biases 0, norms 1
                 nn.init.normal_(parameter, std=0.02)
