@@ -25,6 +25,7 @@ class Fence:
     """One code fence: what its first line says, and its text."""
 
     line: int
+    end: int  # its last line
     language: str
     options: dict[str, str]
     text: str
@@ -49,17 +50,11 @@ def read_fences(uri: str, markdown: str) -> list[Fence]:
     return fences
 
 
-def without_fences(markdown: str) -> str:
-    """The page's Markdown with the fences left out."""
-    kept, closing = [], ""
-    for line in markdown.split("\n"):
-        match = _FENCE.match(line)
-        if not closing:
-            closing = match["ticks"] if match else ""
-            kept += [] if match else [line]
-        elif match and _closes(match, closing):
-            closing = ""
-    return "\n".join(kept)
+def without_fences(markdown: str, fences: list[Fence]) -> str:
+    """The page's Markdown with its fences left out."""
+    inside = {line for fence in fences for line in range(fence.line, fence.end + 1)}
+    lines = enumerate(markdown.split("\n"), start=1)
+    return "\n".join(line for number, line in lines if number not in inside)
 
 
 def _scan(uri: str, lines: list[str]):
@@ -80,7 +75,7 @@ def _scan(uri: str, lines: list[str]):
         if end is None:
             raise PageError(f"{uri}:{start + 1}: the code fence is never closed")
         text = "\n".join(line.removeprefix(match["indent"]) for line in lines[start + 1 : end])
-        yield _parse(uri, start + 1, match["info"].strip(), text)
+        yield _parse(uri, start + 1, end + 1, match["info"].strip(), text)
         start = end + 1
 
 
@@ -89,11 +84,11 @@ def _closes(match: re.Match, ticks: str) -> bool:
     return same and not match["info"].strip()
 
 
-def _parse(uri: str, line: int, info: str, text: str) -> Fence:
+def _parse(uri: str, line: int, end: int, info: str, text: str) -> Fence:
     match = _INFO.match(info)
     if match is None:
         raise PageError(f'{uri}:{line}: fence options are written name="value"; this says {info!r}')
-    return Fence(line, match["language"], dict(_OPTION.findall(match["options"])), text)
+    return Fence(line, end, match["language"], dict(_OPTION.findall(match["options"])), text)
 
 
 def _check(uri: str, fence: Fence, seen: set[str]) -> None:

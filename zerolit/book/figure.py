@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from .labels import label
 from .page import current
-from .table import _link
+from .table import permalink
 
 INK, FAINT, PAPER = "#010101", "#020202", "#030303"
 SERIES = ("#a10001", "#a20002", "#a30003", "#a40004")  # one per line or card
@@ -77,7 +77,7 @@ def render(name: str, figure: Figure, facts: dict[str, object], caption: dict | 
     text = escape(label(f"figure {name}", language, **(caption or {})))
     return (
         f'<figure class="zl-figure" id="{name}"><div class="zl-scroll" tabindex="0">{svg}</div>'
-        f"<figcaption>{text}{_link(name)}</figcaption></figure>\n"
+        f"<figcaption>{text}{permalink(name)}</figcaption></figure>\n"
     )
 
 

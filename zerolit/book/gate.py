@@ -67,14 +67,14 @@ def check_markdown(uri: str, markdown: str) -> tuple[list[Fence], list[str]]:
     Raises:
         PageError: a bad fence, or a heading without an explicit id.
     """
-    blocks = [fence for fence in read_fences(uri, markdown) if fence.runs]
+    fences = read_fences(uri, markdown)
     ids = []
-    for heading in _HEADING.findall(without_fences(markdown)):
+    for heading in _HEADING.findall(without_fences(markdown, fences)):
         match = _HEADING_ID.search(heading)
         if match is None:
             raise PageError(f"{uri}: the heading {heading!r} needs an id, as in '## Title {{#id}}'")
         ids.append(match[1])
-    return blocks, ids
+    return [fence for fence in fences if fence.runs], ids
 
 
 def check_twins(uri: str, english: tuple, chinese: tuple) -> None:

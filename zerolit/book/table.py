@@ -56,8 +56,8 @@ class Table:
         return (
             f'<div class="zl-table" id="{self.name}" tabindex="0" role="group" '
             f'aria-labelledby="{self.name}-caption">\n<table>'
-            f'<caption id="{self.name}-caption">{escape(self.caption(language))}{_link(self.name)}'
-            f"</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>\n</div>\n"
+            f'<caption id="{self.name}-caption">{escape(self.caption(language))}'
+            f"{permalink(self.name)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>\n</div>\n"
         )
 
     def caption(self, language: str) -> str:
@@ -100,6 +100,7 @@ def _align(spec: str) -> str:
     return ' class="zl-number"' if _numeric(spec) else ""
 
 
-def _link(name: str) -> str:
+def permalink(name: str) -> str:
+    """The `#` beside a caption, which links to the table or figure itself."""
     sign = "链接" if current().language == "zh" else "Permanent link"
     return f' <a class="headerlink" href="#{name}" title="{sign}" aria-label="{sign}">#</a>'

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from zerolit import zero
 from zerolit.zero import Run, Step
+from zerolit.zero.memory import KINDS
 
 from .figure import FAINT, SERIES, canvas, render
 from .labels import label
@@ -20,7 +21,8 @@ train = cache(zero.train)
 bigger_batch = cache(zero.bigger_batch)
 noise_scale = cache(zero.noise_scale)
 
-KINDS = dict(zip(("parameters", "gradients", "optimizer", "gathered"), SERIES, strict=True))
+COLOURS = dict(zip(KINDS, SERIES, strict=True))
+AT_REST = KINDS[:3]
 STORED = ("4", "2 + 2/p", "1 + 3/p", "4/p")  # in Ψ, in the order of the stages
 SENT = ("2(p−1)/p", "2(p−1)/p", "2(p−1)/p", "3(p−1)/p")
 SMALL_TRAFFIC = {"tokens", "loss", "norm"}
@@ -88,8 +90,7 @@ def leaders_table(variants: Mapping[str, Sequence[Step]], ranks: int) -> Table:
 
 
 def _leader(step: Step) -> str:
-    name = max(step.gaps, key=step.gaps.__getitem__)
-    return name.removeprefix("units.").replace("attention.", "")
+    return step.leader.removeprefix("units.").replace("attention.", "")
 
 
 def batch_curves(variants: Mapping[str, Sequence[Step]], ranks: int) -> str:
@@ -174,14 +175,14 @@ def stored_bars(runs: Sequence[Run], ranks: int) -> str:
         ax = figure.add_axes((0.15, 0.17, 0.6, 0.8))
         for stage, run in enumerate(runs):
             left = 0.0
-            for kind in ("parameters", "gradients", "optimizer"):
+            for kind in AT_REST:
                 width = run.stored[0][kind] / psi
-                ax.barh(stage, width, left=left, color=KINDS[kind], height=0.62)
+                ax.barh(stage, width, left=left, color=COLOURS[kind], height=0.62)
                 left += width
             ax.text(left + 0.06, stage, f"{left:g}", va="center")
         ax.set_yticks(range(4), [label(f"stage {stage}", say) for stage in range(4)])
         ax.set(ylim=(3.5, -0.5), xlim=(0, 4.4), xlabel=label("elements over psi", say))
-        _kinds(ax, ("parameters", "gradients", "optimizer"))
+        _kinds(ax, AT_REST)
         totals = ", ".join(f"{run.stored[0].total() / psi:g}" for run in runs)
         return render("zero-stored", figure, {"totals": totals}, {"n": ranks})
 
@@ -189,7 +190,7 @@ def stored_bars(runs: Sequence[Run], ranks: int) -> str:
 def _kinds(ax: Axes, kinds: Sequence[str]) -> None:
     for y, kind in enumerate(kinds):
         words = label(kind, current().language)
-        ax.text(1.04, 0.95 - 0.1 * y, words, color=KINDS[kind], transform=ax.transAxes, va="top")
+        ax.text(1.04, 0.95 - 0.1 * y, words, color=COLOURS[kind], transform=ax.transAxes, va="top")
 
 
 def moments_figure(runs: Sequence[Run]) -> str:
@@ -201,7 +202,7 @@ def moments_figure(runs: Sequence[Run]) -> str:
         for stage, (ax, run) in enumerate(zip(grid.flat, runs, strict=True)):
             held = [now for _, now in run.moments[0]]
             series = [[now[kind] / psi for now in held] for kind in KINDS]
-            ax.stackplot(range(len(held)), series, colors=list(KINDS.values()), step="post")
+            ax.stackplot(range(len(held)), series, colors=list(COLOURS.values()), step="post")
             ax.set_title(label(f"stage {stage}", say), fontsize=11)
             ax.set(xticks=[], ylim=(0, 4.3))
             ax.grid(True, axis="y", color=FAINT)
@@ -209,7 +210,7 @@ def moments_figure(runs: Sequence[Run]) -> str:
             ax.set_ylabel(label("elements over psi", say))
         for ax in grid[1]:
             ax.set_xlabel(label("moments", say))
-        _kinds(grid[0, 1], list(KINDS))
+        _kinds(grid[0, 1], KINDS)
         peaks = ", ".join(f"{run.peaks[0].total() / psi:.2f}" for run in runs)
         return render("zero-moments", figure, {"peaks": peaks})
 

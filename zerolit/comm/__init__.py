@@ -15,7 +15,7 @@ from .log import CommLog, Message
 from .price import Network, all_reduce_time, price
 from .prove import Proof, prove
 from .simulate import Chunks, simulate
-from .swap import CommError, ProofError, ProtocolError, RankProgram, Swap, collective, in_phase
+from .swap import CommError, ProofError, ProtocolError, RankProgram, Swap, collective, in_phase, tap
 
 __all__ = [
     "Chunks",
@@ -40,4 +40,5 @@ __all__ = [
     "ring_reduce_scatter",
     "server",
     "simulate",
+    "tap",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import ring, server
 from .log import CommLog
-from .simulate import Chunks, check_log, simulate
+from .simulate import Chunks, simulate
 
 Arrays = Sequence[np.ndarray]
 
@@ -31,7 +31,7 @@ def ring_reduce_scatter(
     Raises:
         ValueError: no arrays, different shapes or dtypes, a log for another number of ranks.
     """
-    arrays = _check_arrays(arrays, log)
+    arrays = _check_arrays(arrays)
     states = [_chunks(array.reshape(-1).copy(), len(arrays)) for array in arrays]
     owned = simulate(ring.reduce_scatter, states, log)
     return [list(state) for state in states], owned
@@ -54,7 +54,7 @@ def ring_all_gather(
         ValueError: chunks that do not fit together, ownership that is not a ring's, a log for
             another number of ranks.
     """
-    owner = _check_chunks(chunks, owned, log)
+    owner = _check_chunks(chunks, owned)
     flat = [np.concatenate(row) for row in chunks]
     states = [_views(array, [part.size for part in chunks[0]]) for array in flat]
     simulate(ring.all_gather, states, log, owner=owner)
@@ -88,7 +88,7 @@ def parameter_server_all_reduce(arrays: Arrays, log: CommLog | None = None) -> l
 
 
 def _all_reduce(program, arrays: Arrays, log: CommLog | None) -> list[np.ndarray]:
-    arrays = _check_arrays(arrays, log)
+    arrays = _check_arrays(arrays)
     pieces = program.pieces(len(arrays))
     results = [array.copy() for array in arrays]
     simulate(program, [_chunks(array.reshape(-1), pieces) for array in results], log)
@@ -104,7 +104,7 @@ def _views(flat: np.ndarray, lengths: Sequence[int]) -> Chunks:
     return Chunks(np.split(flat, np.cumsum(lengths)[:-1]))
 
 
-def _check_arrays(arrays: Arrays, log: CommLog | None) -> list[np.ndarray]:
+def _check_arrays(arrays: Arrays) -> list[np.ndarray]:
     arrays = [np.asarray(array, order="C") for array in arrays]
     if not arrays:
         raise ValueError("no arrays were given; one per rank is needed, at least 1")
@@ -115,7 +115,6 @@ def _check_arrays(arrays: Arrays, log: CommLog | None) -> list[np.ndarray]:
                 f"rank {rank} has an array of {array.shape} {array.dtype}, rank 0 of "
                 f"{first.shape} {first.dtype}; shapes and dtypes must agree"
             )
-    check_log(log, len(arrays))
     return arrays
 
 
@@ -123,7 +122,7 @@ def _told(kinds: Sequence[tuple]) -> str:
     return ", ".join(f"{shape} {dtype}" for shape, dtype in kinds)
 
 
-def _check_chunks(chunks: Sequence[Arrays], owned: Sequence[int], log: CommLog | None) -> int:
+def _check_chunks(chunks: Sequence[Arrays], owned: Sequence[int]) -> int:
     """Check what an all-gather is given; return the segment that rank 0 owns."""
     size = len(chunks)
     if size == 0:
@@ -143,5 +142,4 @@ def _check_chunks(chunks: Sequence[Arrays], owned: Sequence[int], log: CommLog |
             f"owned is {list(owned)}; for {size} ranks it must be one segment each, rank r + 1 "
             "owning the segment after rank r's"
         )
-    check_log(log, size)
     return first

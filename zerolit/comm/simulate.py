@@ -32,7 +32,8 @@ def simulate(
     size = len(states)
     if size == 0:
         raise ValueError("no ranks were given; at least 1 is needed")
-    check_log(log, size)
+    if log is not None and log.size != size:
+        raise ValueError(f"the log is for {log.size} ranks, but {size} were given; they must agree")
     programs = [program(rank, size, state, **options) for rank, state in enumerate(states)]
     return lock_step(programs, Wire(log))
 
@@ -58,9 +59,3 @@ class Chunks(list):
         here = self[index]
         if value is not here:  # after `x[i] += …` the sum is in place already
             here[...] = value
-
-
-def check_log(log: CommLog | None, size: int) -> None:
-    """Raise ValueError where the log was made for another number of ranks."""
-    if log is not None and log.size != size:
-        raise ValueError(f"the log is for {log.size} ranks, but {size} were given; they must agree")

@@ -70,11 +70,20 @@ def collective(goal: str, pieces: Callable[[int], int]) -> Callable[[Callable], 
 
 def in_phase(name: str, program: RankProgram) -> RankProgram:
     """Run `program` with its messages logged under `name`: what they move, not how."""
+
+    def rename(swap: Swap) -> None:
+        swap.phase = name
+
+    return tap(program, rename)
+
+
+def tap(program: RankProgram, look: Callable[[Swap], None]) -> RankProgram:
+    """Run `program`, calling `look` with each of its swaps before it is yielded."""
     arrived = None
     while True:
         try:
             swap = program.send(arrived)
         except StopIteration as end:
             return end.value
-        swap.phase = name
+        look(swap)
         arrived = yield swap

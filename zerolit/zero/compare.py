@@ -5,19 +5,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from zerolit.comm import RankProgram
 from zerolit.gpt import BASE_CONFIG, Config, make_model
 
-from .stages import (
-    Batch,
-    Worker,
-    all_gather,
-    count_tokens,
-    reduce_scatter,
-    stage0,
-    sum_over_ranks,
-    whole_gradients,
-)
+from .stages import Worker, stage0
 from .train import draw_batches, make_worker, one_thread, share_out, step
 
 
@@ -37,6 +27,11 @@ class Step:
     mean_loss: float
     parameter_gap: float
     gaps: dict[str, float]
+
+    @property
+    def leader(self) -> str:
+        """The parameter that is farthest off."""
+        return max(self.gaps, key=self.gaps.__getitem__)
 
 
 def bigger_batch(
@@ -58,14 +53,15 @@ def bigger_batch(
     """
     if batch_size < size:
         raise ValueError(f"batch_size is {batch_size}; {size} ranks need at least {size} sequences")
-    many, one, mirror = (_workers(config, n, sgd) for n in (size, 1, size))
+    many, one = (_workers(config, n, sgd) for n in (size, 1))
+    mirror = _workers(config, size, sgd=0.0)  # stays at the one's parameters
     names = [name for name, _ in make_model(config).named_parameters()]
     told = []
     with one_thread():
         for x, y in draw_batches(steps, batch_size, config.context):
             parts = share_out(x, y, size, 1)
             _copy_parameters(one[0], mirror)
-            step(gradients_only, mirror, parts)
+            step(stage0, mirror, parts)
             single = step(stage0, one, share_out(x, y, 1, 1))
             mean = step(stage0, many, parts)
             differences = _differences(one[0], mirror[0], "gradients")
@@ -76,19 +72,8 @@ def bigger_batch(
     return told
 
 
-def gradients_only(w: Worker, batches: Sequence[Batch]) -> RankProgram:
-    """Stage 0 without the update."""
-    tokens = yield from count_tokens(w, batches)
-    loss = whole_gradients(w, batches, tokens)
-    for unit in w.units:
-        yield from reduce_scatter(w, unit, unit["gradients"], tokens)
-        yield from all_gather(w, unit, unit["gradients"], "gradients")
-    yield from sum_over_ranks(w, loss, "loss")
-    return loss.item()
-
-
 class _SGD:
-    """p ← p − lr·g, in the place of an AdamW."""
+    """p ← p − lr·g, in the place of an AdamW; with lr = 0 a step only computes gradients."""
 
     def __init__(self, lr: float):
         self.lr = lr
@@ -99,9 +84,14 @@ class _SGD:
 
 def _workers(config: Config, size: int, sgd: float | None) -> list[Worker]:
     workers = [make_worker(0, rank, size, config) for rank in range(size)]
-    for worker in workers if sgd is not None else []:
-        worker.adamw = {name: _SGD(sgd) for name in worker.adamw}  # type: ignore
+    if sgd is not None:
+        for worker in workers:
+            _use_sgd(worker, sgd)
     return workers
+
+
+def _use_sgd(worker: Worker, lr: float) -> None:
+    worker.adamw = {name: _SGD(lr) for name in worker.adamw}  # type: ignore
 
 
 def _copy_parameters(source: Worker, targets: Sequence[Worker]) -> None:
@@ -160,8 +150,9 @@ def noise_scale(small: int = 8, large: int = 32, draws: int = 40, trained: int =
             if i < trained:
                 step(stage0, [worker], [[(x, y)]])
                 continue
+            _use_sgd(worker, 0.0)  # from here on the parameters stay
             for batch in squares:
-                step(gradients_only, [worker], [[(x[:batch], y[:batch])]])
+                step(stage0, [worker], [[(x[:batch], y[:batch])]])
                 squares[batch] += _square(worker) / draws
     return estimate_noise(small, squares[small], large, squares[large])
 

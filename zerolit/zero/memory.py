@@ -33,7 +33,7 @@ class Memory:
         seen: set[int] = set()
         for (kind, _), tensor in self.held.items():
             storage = tensor.untyped_storage()
-            if storage.data_ptr() not in seen or not storage.nbytes():
+            if storage.data_ptr() not in seen:
                 seen.add(storage.data_ptr())
                 count[kind] += storage.nbytes() // tensor.element_size()
         return count

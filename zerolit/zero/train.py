@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from zerolit.comm import CommLog, ProtocolError, RankProgram, simulate
+from zerolit.comm import CommLog, ProtocolError, RankProgram, Swap, simulate, tap
 from zerolit.gpt import (
     ALPHABET,
     BASE_CONFIG,
@@ -90,6 +90,40 @@ def train(
         ValueError: an unknown stage or division, fewer sequences than micro-batches, tied weights,
             or a checkpoint that is damaged, of another model, or of `steps` and more.
     """
+    _check(stage, size, batch_size, accumulate, divide, config)
+    batches = draw_batches(steps, batch_size, config.context)
+    workers = [
+        make_worker(stage, rank, size, config, clip, one_unit, divide, lr=lr, wd=wd)
+        for rank in range(size)
+    ]
+    done = _resume(resume, workers, steps) if resume else 0
+    losses = []
+    with one_thread():
+        for x, y in islice(batches, done, None):
+            log = CommLog(size)  # only the last step's is told
+            parts = share_out(x, y, size, accumulate)
+            losses.append(step(STAGES[stage], workers, parts, log))
+            on_step()
+            stored = [worker.memory.now for worker in workers]
+            moments = [worker.memory.moments[:] for worker in workers]
+            _release_gradients(workers)
+    if save:
+        checkpoint.save(save, workers, steps)
+    return Run(
+        parameters=_collect(workers),
+        losses=losses,
+        sent=_by_phase(log),
+        stored=stored,
+        released=[worker.memory.now for worker in workers],
+        peaks=[worker.memory.peak for worker in workers],
+        moments=moments,
+        padded=sum(unit.padded for unit in workers[0].units),
+    )
+
+
+def _check(
+    stage: int, size: int, batch_size: int, accumulate: int, divide: str, config: Config
+) -> None:
     if stage not in range(len(STAGES)):
         raise ValueError(f"stage is {stage}; it must be 0, 1, 2 or 3")
     if size < 1 or accumulate < 1:
@@ -103,34 +137,6 @@ def train(
         raise ValueError(f"divide is {divide!r}; it must be one of {', '.join(DIVIDE)}")
     if config.tied:
         raise ValueError("the model ties weights between units; only untied models can be cut")
-    batches = draw_batches(steps, batch_size, config.context)
-    workers = [
-        make_worker(stage, rank, size, config, clip, one_unit, divide, lr=lr, wd=wd)
-        for rank in range(size)
-    ]
-    done = _resume(resume, workers, steps) if resume else 0
-    losses, logs = [], [CommLog(size)]
-    with one_thread():
-        for x, y in islice(batches, done, None):
-            logs.append(CommLog(size))
-            parts = share_out(x, y, size, accumulate)
-            losses.append(step(STAGES[stage], workers, parts, logs[-1]))
-            on_step()
-            stored = [worker.memory.now for worker in workers]
-            moments = [worker.memory.moments[:] for worker in workers]
-            _release_gradients(workers)
-    if save:
-        checkpoint.save(save, workers, steps)
-    return Run(
-        parameters=_collect(workers),
-        losses=losses,
-        sent=_by_phase(logs[-1]),
-        stored=stored,
-        released=[worker.memory.now for worker in workers],
-        peaks=[worker.memory.peak for worker in workers],
-        moments=moments,
-        padded=sum(unit.padded for unit in workers[0].units),
-    )
 
 
 def _resume(folder: Path, workers: Sequence[Worker], steps: int) -> int:
@@ -207,16 +213,13 @@ def step(
 
 def _guarded(rank: int, program: RankProgram) -> RankProgram:
     """Refuse a yield under a changed grad mode: it would leak to the rank that runs next."""
-    arrived = None
-    while True:
-        try:
-            swap = program.send(arrived)
-        except StopIteration as end:
-            return end.value
+
+    def check(_: Swap) -> None:
         if not torch.is_grad_enabled():
             torch.set_grad_enabled(True)
             raise ProtocolError(f"rank {rank} yields with gradients switched off")
-        arrived = yield swap
+
+    return tap(program, check)
 
 
 def _release_gradients(workers: Sequence[Worker]) -> None:
