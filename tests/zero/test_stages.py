@@ -1,6 +1,5 @@
 """The four stages: the same bits, and exactly what the paper says is stored and sent."""
 
-import gc
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -8,12 +7,12 @@ from functools import cache
 import pytest
 import torch
 
-from zerolit.comm import ProtocolError, Swap
+from zerolit.comm import ProtocolError, Swap, tap
 from zerolit.gpt import ALPHABET, BASE_CONFIG, CharTokenizer, build_world, get_batch, make_model
 from zerolit.gpt import loss_sum as summed
 from zerolit.gpt.hooks import flatten_parameters
-from zerolit.zero import STAGES, train
-from zerolit.zero.train import _guarded, draw_batches, make_worker, one_thread, share_out
+from zerolit.zero import STAGES, Recipe, train
+from zerolit.zero.train import _guarded, draw_batches, gpt_worker, one_thread, share_out
 from zerolit.zero.train import step as train_step
 
 PSI = 111_872
@@ -67,23 +66,93 @@ def test_where_the_division_stands_is_the_same_in_exact_arithmetic(divide):
     torch.testing.assert_close(many, one, rtol=0, atol=1e-12)
 
 
-def storages():
-    """Every tensor storage that is alive: address -> float32 elements."""
-    gc.collect()
-    alive = [found for found in gc.get_objects() if isinstance(found, torch.Tensor)]
-    found = [tensor.untyped_storage() for tensor in alive]
-    return {storage.data_ptr(): storage.nbytes() // 4 for storage in found}
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {"cut": "rows"},
+        {"cut": "rows", "clip": 0.5, "divide": "after"},
+        {"units": "model", "clip": 0.5},
+        {"master_dtype": torch.float64, "clip": 0.5},
+    ],
+    ids=str,
+)
+def test_other_cuts_units_and_dtypes_are_the_same_in_every_stage(size, recipe):
+    plain, *others = (run(stage, size=size, steps=2, **recipe) for stage in range(4))
+    for ours in others:
+        assert torch.equal(plain.parameters, ours.parameters)
+        assert plain.losses == ours.losses
+
+
+@pytest.mark.parametrize("recipe", [{"cut": "rows"}, {"units": "model"}], ids=str)
+def test_other_cuts_and_units_change_bits_only(recipe):
+    usual, other = run(0, size=3, steps=2), run(0, size=3, steps=2, **recipe)
+    assert not torch.equal(usual.parameters, other.parameters)
+    one = run(0, size=1, steps=4, config=EXACT).parameters
+    many = run(3, size=3, steps=4, config=EXACT, **recipe).parameters
+    torch.testing.assert_close(many, one, rtol=0, atol=1e-12)
+
+
+def test_two_ranks_add_up_in_one_order_only_however_they_are_cut():
+    runs = [run(0, size=2, steps=3, **how) for how in ({}, {"cut": "rows"}, {"units": "model"})]
+    assert all(torch.equal(ran.parameters, runs[0].parameters) for ran in runs)
+
+
+def test_the_cut_by_rows_pads_every_parameter_by_its_rows():
+    """On 3 ranks: 44 rows of 64 become 45, 64 numbers 66, 64 rows 66, 256 rows 258."""
+    head_and_embedding = 45 * 64 + 96 * 64 + 2 * 66 + 45 * 64
+    norms_and_biases = 4 * 66 + 192 + 66 + 258 + 66
+    block = norms_and_biases + 192 * 64 + 66 * 64 + 258 * 64 + 66 * 256
+    padded_by_rows = head_and_embedding + 2 * block
+    for stage, halves in enumerate((2, 2, 2, 3)):
+        ran = run(stage, size=3, steps=2, cut="rows")
+        assert ran.padded == padded_by_rows
+        assert [model_traffic(counts) for counts in ran.sent] == [
+            halves * 2 * padded_by_rows // 3
+        ] * 3
 
 
 @pytest.mark.parametrize("stage", range(4))
-def test_what_a_rank_says_it_holds_is_all_that_is_alive(stage):
-    """The tally is not taken on trust: after a step nothing else is left of the ranks."""
+def test_gradients_travel_in_the_master_dtype_and_parameters_in_the_models(stage):
     ((x, y),) = draw_batches(1, 32, 96)
-    before = storages()
-    workers = [make_worker(stage, rank, 4, BASE_CONFIG) for rank in range(4)]
-    train_step(STAGES[stage], workers, share_out(x, y, 4, 1))
-    alive = {at: n for at, n in storages().items() if at not in before}
-    assert sum(alive.values()) == sum(worker.memory.now.total() for worker in workers)
+    recipe = Recipe(master_dtype=torch.float64)
+    workers = [gpt_worker(stage, rank, 4, BASE_CONFIG, recipe) for rank in range(4)]
+    sent = set()
+
+    def watched(worker, batches):
+        program = STAGES[stage](worker, batches)
+        return tap(program, lambda swap: sent.add((swap.phase, swap.payload.dtype)))
+
+    train_step(watched, workers, share_out(x, y, 4, 1))
+    assert ("gradients", torch.float64) in sent
+    assert ("parameters", torch.float32) in sent or stage == 0
+    assert not sent & {("gradients", torch.float32), ("parameters", torch.float64)}
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_with_a_master_dtype_one_rank_is_mixed_precision_by_hand(stage):
+    """float32 passes; gradients summed and parameters updated in float64, then rounded."""
+    model = make_model()
+    masters = [p.detach().double() for p in model.parameters()]
+    adamw = torch.optim.AdamW(masters, lr=3e-3, weight_decay=0.1, betas=(0.9, 0.95), foreach=False)
+    with one_thread():
+        for x, y in draw_batches(3, 32, 96):
+            (summed(model(x), y) / y.numel()).backward()
+            for master, param in zip(masters, model.parameters(), strict=True):
+                master.grad, param.grad = param.grad.double(), None
+            adamw.step()
+            with torch.no_grad():
+                for master, param in zip(masters, model.parameters(), strict=True):
+                    param.copy_(master)
+    ours = run(stage, size=1, steps=3, master_dtype=torch.float64).parameters
+    assert torch.equal(ours, flatten_parameters(model))
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_threads_change_no_bit(stage):
+    one, many = run(stage, steps=2, clip=0.5), train(stage, steps=2, clip=0.5, threads=3)
+    assert torch.equal(one.parameters, many.parameters) and one.losses == many.losses
+    assert one.sent == many.sent and one.moments == many.moments
 
 
 def test_clipping_clips():
@@ -120,6 +189,26 @@ def test_in_float64_every_size_is_one_process(size, stage):
     one = run(0, size=1, steps=4, config=EXACT).parameters
     many = run(stage, size=size, steps=4, config=EXACT).parameters
     torch.testing.assert_close(many, one, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("cut", ["flat", "rows"])
+def test_padding_stays_out_of_the_sums_and_the_norm(cut):
+    """7 ranks divide nothing here. What the padding holds, and its m and v, stays zero."""
+    one, many = (run(2, size=n, steps=4, config=EXACT, clip=0.1, cut=cut) for n in (1, 7))
+    torch.testing.assert_close(many.parameters, one.parameters, rtol=0, atol=1e-12)
+    ((x, y),) = draw_batches(1, 32, 96)
+    workers = [gpt_worker(3, rank, 7, BASE_CONFIG, Recipe(cut=cut)) for rank in range(7)]
+    train_step(STAGES[3], workers, share_out(x, y, 7, 1))
+    for i, unit in enumerate(workers[0].units):
+        ones = unit.layout.flatten(
+            [torch.ones(shape) for shape in unit.layout.shapes], torch.float32
+        )
+        for worker in workers:
+            adamw = worker.adamw[unit.name]
+            padding = unit.shares(ones)[worker.rank] == 0
+            held = worker.units[i]
+            for vector in (held["parameters"], held["gradients"], adamw.m, adamw.v):
+                assert not vector[padding].any()
 
 
 def test_unequal_ranks_are_weighted_by_their_tokens():
@@ -223,7 +312,13 @@ def test_a_yield_with_gradients_switched_off_is_refused():
     ("arguments", "told"),
     [
         ({"stage": 4}, "stage is 4; it must be 0, 1, 2 or 3"),
-        ({"stage": 0, "size": 0}, "size is 0, accumulate 1; both must be at least 1"),
+        ({"stage": 0, "size": 0}, "size is 0, steps 15; both must be at least 1"),
+        ({"stage": 0, "steps": 0}, "size is 4, steps 0; both must be at least 1"),
+        ({"stage": 0, "accumulate": 0}, "accumulate is 0; it must be at least 1"),
+        ({"stage": 0, "clip": 0.0}, "clip is 0.0; it must be above 0, or None"),
+        ({"stage": 0, "cut": "columns"}, "cut is 'columns'; it must be one of flat, rows"),
+        ({"stage": 0, "units": "layer"}, "units is 'layer'; it must be one of block, model"),
+        ({"stage": 0, "threads": 0}, "threads is 0; it must be at least 1"),
         (
             {"stage": 0, "size": 5, "accumulate": 7},
             "batch_size is 32; 5 ranks with 7 micro-batches",
@@ -232,7 +327,6 @@ def test_a_yield_with_gradients_switched_off_is_refused():
             {"stage": 0, "divide": "twice"},
             "divide is 'twice'; it must be one of loss,",
         ),
-        ({"stage": 0, "config": replace(BASE_CONFIG, tied=True)}, "only untied models"),
     ],
 )
 def test_bad_arguments(arguments, told):

@@ -5,7 +5,8 @@ sender offers it and its receiver waits for it; a rank goes on when both halves 
 done. What a message *is* (an array, a multiset, a size) is the business of the `Transport`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .swap import NOBODY, ProtocolError, RankProgram, Swap
@@ -22,21 +23,30 @@ class Transport:
         """Hear that `rank` has used what arrived and stands at its next swap, or at its end."""
 
 
-def lock_step(programs: Sequence[RankProgram], transport: Transport) -> list[Any]:
+def lock_step(programs: Sequence[RankProgram], transport: Transport, threads: int = 1) -> list[Any]:
     """Run one program per rank to its end; return what each returned, in rank order.
+
+    With several `threads`, as many ranks compute at once between two exchanges.
 
     Raises:
         ProtocolError: a deadlock, a message nobody expects, or one that does not fit. It names
             the ranks and what each waits for.
     """
-    ranks = _Ranks(programs, transport)
-    ready: Iterable[int] = range(len(programs))
+    if threads == 1:
+        return _run(_Ranks(programs, transport), map)
+    with ThreadPoolExecutor(threads) as pool:
+        return _run(_Ranks(programs, transport), pool.map)
+
+
+def _run(ranks: "_Ranks", each: Callable) -> list[Any]:
+    """Let all ranks compute, then move what they send, until all have finished."""
+    ready: Iterable[int] = range(len(ranks.programs))
     step = 0
     while True:
-        for rank in ready:
-            ranks.resume(rank)
+        for rank, swap in zip(ready, each(ranks.advance, ready), strict=True):
+            ranks.post(rank, swap)
         if not ranks.sending and not ranks.waiting:
-            return [ranks.results[rank] for rank in range(len(programs))]
+            return [ranks.results[rank] for rank in range(len(ranks.programs))]
         step += 1
         ready = ranks.exchange(step)
 
@@ -51,17 +61,19 @@ class _Ranks:
         self.inbox: dict[int, Any] = {}
         self.results: dict[int, Any] = {}
 
-    def resume(self, rank: int) -> None:
-        """Hand the rank what arrived and note what it wants next."""
+    def advance(self, rank: int) -> Swap | None:
+        """Hand the rank what arrived; return what it wants next, or None at its end."""
         try:
-            swap = self.programs[rank].send(self.inbox.pop(rank, None))
+            return self.programs[rank].send(self.inbox.pop(rank, None))
         except StopIteration as end:
             self.results[rank] = end.value
-        else:
-            self._post(rank, swap)
-        self.transport.went_on(rank)
+            return None
 
-    def _post(self, rank: int, swap: Swap) -> None:
+    def post(self, rank: int, swap: Swap | None) -> None:
+        """Note what the rank wants."""
+        self.transport.went_on(rank)
+        if swap is None:
+            return
         to, frm, size = swap.to, swap.frm, len(self.programs)
         if not (NOBODY <= to < size and NOBODY <= frm < size):
             peer = frm if NOBODY <= to < size else to

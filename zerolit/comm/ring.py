@@ -7,12 +7,17 @@ is the textbook ring: messages move to the right, and rank r ends the reduce-sca
 (`owner=0`); the order of summation, and with it the last bits, depends on both.
 """
 
-from collections.abc import MutableSequence
-from typing import Any
+from typing import Any, Protocol
 
 from .swap import RankProgram, Swap, collective
 
-Chunks = MutableSequence[Any]
+
+class Chunks(Protocol):
+    """A rank's chunks: they can be read and assigned, one at a time."""
+
+    def __getitem__(self, index: int, /) -> Any: ...
+
+    def __setitem__(self, index: int, value: Any, /) -> None: ...
 
 
 # --8<-- [start:reduce_scatter]

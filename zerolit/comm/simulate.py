@@ -11,7 +11,11 @@ from .swap import Swap
 
 
 def simulate(
-    program: Callable, states: Sequence[Any], log: CommLog | None = None, **options: Any
+    program: Callable,
+    states: Sequence[Any],
+    log: CommLog | None = None,
+    threads: int = 1,
+    **options: Any,
 ) -> list[Any]:
     """Run `program(rank, size, states[rank], **options)` for every rank, in lock step.
 
@@ -20,6 +24,7 @@ def simulate(
         states: what each rank starts with; for the collectives a `Chunks` of its array. The
             program works on it in place. Chunks are numpy arrays or torch tensors.
         log: where every message is entered.
+        threads: how many ranks compute at once; what they compute does not depend on it.
         options: passed on to the program.
 
     Returns:
@@ -27,15 +32,17 @@ def simulate(
 
     Raises:
         ProtocolError: ranks that deadlock or do not fit together.
-        ValueError: no ranks, or a log for another number of them.
+        ValueError: no ranks or threads, or a log for another number of ranks.
     """
     size = len(states)
     if size == 0:
         raise ValueError("no ranks were given; at least 1 is needed")
+    if threads < 1:
+        raise ValueError(f"threads is {threads}; it must be at least 1")
     if log is not None and log.size != size:
         raise ValueError(f"the log is for {log.size} ranks, but {size} were given; they must agree")
     programs = [program(rank, size, state, **options) for rank, state in enumerate(states)]
-    return lock_step(programs, Wire(log))
+    return lock_step(programs, Wire(log), threads)
 
 
 class Wire(Transport):

@@ -3,6 +3,7 @@
 from .adamw import FlatAdamW
 from .compare import NoiseScale, Step, bigger_batch, estimate_noise, noise_scale
 from .memory import Memory
+from .recipe import Recipe
 from .stages import STAGES, Worker
 from .train import Run, train
 from .unit import FlatUnit
@@ -13,6 +14,7 @@ __all__ = [
     "FlatUnit",
     "Memory",
     "NoiseScale",
+    "Recipe",
     "Run",
     "Step",
     "Worker",

@@ -22,13 +22,16 @@ class FlatAdamW:
         eps: float = 1e-8,
         dtype: torch.dtype = torch.float32,
     ):
-        self.lr, self.wd, self.betas, self.eps = lr, wd, betas, eps
+        self.n, self.lr, self.wd, self.betas, self.eps = n, lr, wd, betas, eps
         self.m = torch.zeros(n, dtype=dtype)
         self.v = torch.zeros(n, dtype=dtype)
         self.steps = 0
 
-    def step(self, params: Tensor, grads: Tensor) -> None:
+    def step(self, params: Tensor, grads: Tensor, keep: Tensor | None = None) -> None:
         """Update `params` `[n]` in place from `grads` `[n]`; costs one temporary vector.
+
+        Where the mask `keep` `[n]` is true the parameter, m and v stay as they are, as torch.optim
+        leaves a parameter without `.grad`.
 
         Raises:
             ValueError: vectors of another length.
@@ -38,6 +41,7 @@ class FlatAdamW:
                 f"params have shape {tuple(params.shape)}, grads {tuple(grads.shape)}; "
                 f"both must be {tuple(self.m.shape)}"
             )
+        kept = [] if keep is None else [vector[keep] for vector in (params, self.m, self.v)]
         self.steps += 1
         beta1, beta2 = self.betas
         params.mul_(1 - self.lr * self.wd)  # decay: p ← p − lr·wd·p
@@ -47,3 +51,5 @@ class FlatAdamW:
         correction2 = 1 - beta2**self.steps
         denominator = (self.v.sqrt() / math.sqrt(correction2)).add_(self.eps)
         params.addcdiv_(self.m, denominator, value=-self.lr / correction1)
+        for vector, old in zip((params, self.m, self.v), kept, strict=False):
+            vector[keep] = old

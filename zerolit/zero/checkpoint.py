@@ -1,8 +1,9 @@
-"""Checkpoints: each rank writes its slices, and an index says what belongs together.
+"""Checkpoints: each rank writes its shares, and an index says what belongs together.
 
-Slices are stored as vectors cut by the number of ranks; they can be read back by any number of
-ranks and into any stage. A checkpoint is written beside its place and renamed into it, so that one
-that was there stays whole until the new one is.
+They can be read back by any number of ranks, into any stage, units and cut; the index also tells
+in which order the run added up, since a run goes on to the bit only in the same order. A checkpoint
+is written beside its place and renamed into it, so that one that was there stays whole until the
+new one is.
 """
 
 import hashlib
@@ -12,11 +13,15 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Size, Tensor
 
+from .layout import Layout
+from .recipe import Recipe
 from .stages import Worker
 from .unit import FlatUnit
 
@@ -26,25 +31,45 @@ VECTORS = ("parameters", "m", "v")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What was read: `vectors[unit][kind]` is a whole vector, padding left out.
+    """What was read.
 
     Attributes:
         step: how many steps had been taken.
-        size: by how many ranks it was written.
+        order: what the order of summation depended on; see `order`.
+        shapes: of the parameters, in order.
+        vectors: the parameters, m and v, each a vector of the whole model, padding left out.
     """
 
     step: int
-    size: int
-    vectors: dict[str, dict[str, Tensor]]
+    order: dict[str, Any]
+    shapes: list[list[int]]
+    vectors: dict[str, Tensor]
 
 
-def save(folder: Path, workers: Sequence[Worker], step: int) -> None:
-    """Write every rank's slices of the parameters, m and v after `step` steps to `folder`."""
+def order(stage: int, size: int, recipe: Recipe) -> dict[str, Any]:
+    """What the order of summation, and with it the last bits, depends on.
+
+    With one micro-batch all stages add up alike; with more, stages 0 and 1 add up micro-batches
+    first, 2 and 3 ranks first.
+    """
+    return {
+        "size": size,
+        "units": recipe.units,
+        "cut": recipe.cut,
+        "divide": recipe.divide,
+        "master_dtype": str(recipe.master_dtype),
+        "accumulate": recipe.accumulate,
+        "ranks first": recipe.accumulate > 1 and stage >= 2,
+    }
+
+
+def save(folder: Path, workers: Sequence[Worker], step: int, order: dict[str, Any]) -> None:
+    """Write every rank's shares of the parameters, m and v after `step` steps to `folder`."""
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         digests = [_write_rank(aside, worker) for worker in workers]
-        units = {unit.name: unit.length for unit in workers[0].units}
-        index = {"step": step, "size": len(workers), "units": units, "sha256": digests}
+        shapes = {unit.name: [list(s) for s in unit.layout.shapes] for unit in workers[0].units}
+        index = {"step": step, "order": order, "units": shapes, "sha256": digests}
         (aside / INDEX).write_text(json.dumps(index, indent=1))
         _put_in_place(aside, folder)
     finally:
@@ -52,27 +77,28 @@ def save(folder: Path, workers: Sequence[Worker], step: int) -> None:
 
 
 def _write_rank(folder: Path, worker: Worker) -> str:
-    slices = {
+    shares = {
         unit.name: {
-            kind: _mine(unit, vector).clone()
+            kind: _share(unit, vector).clone()
             for kind, vector in zip(VECTORS, _vectors(worker, unit), strict=True)
         }
         for unit in worker.units
     }
     buffer = io.BytesIO()
-    torch.save(slices, buffer)
+    torch.save(shares, buffer)
     (folder / _name(worker.rank)).write_bytes(buffer.getvalue())
     return hashlib.sha256(buffer.getvalue()).hexdigest()
 
 
 def _vectors(worker: Worker, unit: FlatUnit) -> tuple[Tensor, Tensor, Tensor]:
     adamw = worker.adamw[unit.name]
-    return unit["parameters"], adamw.m, adamw.v
+    return worker.masters.get(unit.name, unit["parameters"]), adamw.m, adamw.v
 
 
-def _mine(unit: FlatUnit, vector: Tensor) -> Tensor:
-    """This rank's slice of a vector that may be whole or that slice already."""
-    return vector[unit.mine] if len(vector) == unit.padded else vector
+def _share(unit: FlatUnit, vector: Tensor) -> Tensor:
+    """This rank's share of a vector that may be whole or that share already."""
+    whole = len(vector) == unit.layout.padded
+    return unit.shares(vector)[unit.rank] if whole else vector
 
 
 def _name(rank: int) -> str:
@@ -95,11 +121,16 @@ def load(folder: Path) -> Checkpoint:
     """
     index = _read_index(folder)
     ranks = [_read_rank(folder / _name(r), digest) for r, digest in enumerate(index["sha256"])]
+    units, cut = index["units"], index["order"]["cut"]
+    layouts = {name: Layout([Size(s) for s in units[name]], len(ranks), cut) for name in units}
     vectors = {
-        unit: {kind: torch.cat([rank[unit][kind] for rank in ranks])[:length] for kind in VECTORS}
-        for unit, length in index["units"].items()
+        kind: torch.cat(
+            [layouts[name].join([rank[name][kind] for rank in ranks]) for name in units]
+        )
+        for kind in VECTORS
     }
-    return Checkpoint(index["step"], index["size"], vectors)
+    shapes = list(chain.from_iterable(units.values()))
+    return Checkpoint(index["step"], index["order"], shapes, vectors)
 
 
 def _read_index(folder: Path) -> dict:
@@ -124,23 +155,28 @@ def _read_rank(path: Path, digest: str) -> dict[str, dict[str, Tensor]]:
 
 
 def restore(checkpoint: Checkpoint, workers: Sequence[Worker]) -> None:
-    """Put a checkpoint into the workers, whatever their number and stage.
+    """Put a checkpoint into the workers, whatever their number, stage, units and cut.
 
     Raises:
-        ValueError: the workers' units are not the checkpoint's.
+        ValueError: the workers' parameters are not the checkpoint's.
     """
-    units = {unit.name: unit.length for unit in workers[0].units}
-    saved = {name: len(kinds["parameters"]) for name, kinds in checkpoint.vectors.items()}
-    if units != saved:
-        raise ValueError(f"the checkpoint has units {saved}; the model has {units}")
+    shapes = [list(shape) for unit in workers[0].units for shape in unit.layout.shapes]
+    for i, (saved, wanted) in enumerate(zip_longest(checkpoint.shapes, shapes)):
+        if saved != wanted:
+            raise ValueError(
+                f"parameter {i} has shape {saved} in the checkpoint, {wanted} in the model"
+            )
     for worker in workers:
-        for unit in worker.units:
-            for kind, vector in zip(VECTORS, _vectors(worker, unit), strict=True):
-                _fill(unit, vector, checkpoint.vectors[unit.name][kind])
-            worker.adamw[unit.name].steps = checkpoint.step
+        lengths = [unit.layout.length for unit in worker.units]
+        for kind, vector in checkpoint.vectors.items():
+            for unit, part in zip(worker.units, vector.split(lengths), strict=True):
+                _restore_unit(worker, unit, kind, part)
+        for adamw in worker.adamw.values():
+            adamw.steps = checkpoint.step
 
 
-def _fill(unit: FlatUnit, vector: Tensor, whole: Tensor) -> None:
-    padded = torch.zeros(unit.padded, dtype=whole.dtype)
-    padded[: unit.length] = whole
-    vector.copy_(padded if len(vector) == unit.padded else padded[unit.mine])
+def _restore_unit(worker: Worker, unit: FlatUnit, kind: str, part: Tensor) -> None:
+    targets = dict(zip(VECTORS, _vectors(worker, unit), strict=True))
+    flat = unit.layout.spread(part)
+    for target in (targets[kind], *([unit["parameters"]] if kind == "parameters" else [])):
+        target.copy_(flat if len(target) == unit.layout.padded else _share(unit, flat))

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from zerolit.gpt import BASE_CONFIG, Config, make_model
 
+from .recipe import Recipe
 from .stages import Worker, stage0
-from .train import draw_batches, make_worker, one_thread, share_out, step
+from .train import draw_batches, gpt_worker, one_thread, share_out, step
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,14 @@ def bigger_batch(
     config: Config = BASE_CONFIG,
     sgd: float | None = None,
     batch_size: int = 32,
+    master_dtype: torch.dtype | None = None,
     on_step: Callable[[], object] = lambda: None,
 ) -> list[Step]:
     """Train on `size` ranks with a share of each batch, and on one with all of it.
 
     Args:
         sgd: the learning rate of plain SGD; None is AdamW as in `train`.
+        master_dtype: as in `Recipe`.
         on_step: called after each step, to show progress.
 
     Raises:
@@ -53,8 +57,9 @@ def bigger_batch(
     """
     if batch_size < size:
         raise ValueError(f"batch_size is {batch_size}; {size} ranks need at least {size} sequences")
-    many, one = (_workers(config, n, sgd) for n in (size, 1))
-    mirror = _workers(config, size, sgd=0.0)  # stays at the one's parameters
+    recipe = Recipe(master_dtype=master_dtype)
+    many, one = (_workers(config, recipe, n, sgd) for n in (size, 1))
+    mirror = _workers(config, recipe, size, sgd=0.0)  # stays at the one's parameters
     names = [name for name, _ in make_model(config).named_parameters()]
     told = []
     with one_thread():
@@ -75,15 +80,15 @@ def bigger_batch(
 class _SGD:
     """p ← p − lr·g, in the place of an AdamW; with lr = 0 a step only computes gradients."""
 
-    def __init__(self, lr: float):
-        self.lr = lr
+    def __init__(self, n: int, lr: float):
+        self.n, self.lr = n, lr
 
-    def step(self, params: Tensor, grads: Tensor) -> None:
+    def step(self, params: Tensor, grads: Tensor, keep: Tensor | None = None) -> None:
         params.sub_(self.lr * grads)
 
 
-def _workers(config: Config, size: int, sgd: float | None) -> list[Worker]:
-    workers = [make_worker(0, rank, size, config) for rank in range(size)]
+def _workers(config: Config, recipe: Recipe, size: int, sgd: float | None) -> list[Worker]:
+    workers = [gpt_worker(0, rank, size, config, recipe) for rank in range(size)]
     if sgd is not None:
         for worker in workers:
             _use_sgd(worker, sgd)
@@ -91,13 +96,16 @@ def _workers(config: Config, size: int, sgd: float | None) -> list[Worker]:
 
 
 def _use_sgd(worker: Worker, lr: float) -> None:
-    worker.adamw = {name: _SGD(lr) for name in worker.adamw}  # type: ignore
+    worker.adamw = {name: _SGD(a.n, lr) for name, a in worker.adamw.items()}  # type: ignore
 
 
 def _copy_parameters(source: Worker, targets: Sequence[Worker]) -> None:
     for target in targets:
         for theirs, ours in zip(source.units, target.units, strict=True):
-            ours["parameters"][: ours.length] = theirs["parameters"][: theirs.length]
+            n = ours.layout.length
+            ours["parameters"][:n] = theirs["parameters"][:n]
+            if ours.name in target.masters:
+                target.masters[ours.name][:n] = source.masters[ours.name][:n]
 
 
 def _differences(one: Worker, other: Worker, kind: str) -> list[Tensor]:
@@ -105,7 +113,9 @@ def _differences(one: Worker, other: Worker, kind: str) -> list[Tensor]:
     return [
         (a - b).abs()
         for ours, theirs in zip(one.units, other.units, strict=True)
-        for a, b in zip(ours.views(ours[kind]), theirs.views(theirs[kind]), strict=True)
+        for a, b in zip(
+            ours.layout.views(ours[kind]), theirs.layout.views(theirs[kind]), strict=True
+        )
     ]
 
 
@@ -143,7 +153,7 @@ def noise_scale(small: int = 8, large: int = 32, draws: int = 40, trained: int =
     The gradients are of mean losses over `small` and `large` sequences; their squared norms are
     means over `draws` batches.
     """
-    worker = make_worker(0, 0, 1, BASE_CONFIG)
+    worker = gpt_worker(0, 0, 1, BASE_CONFIG)
     squares = {small: 0.0, large: 0.0}
     with one_thread():
         for i, (x, y) in enumerate(draw_batches(trained + draws, large, BASE_CONFIG.context)):

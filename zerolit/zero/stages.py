@@ -5,8 +5,8 @@ before. Ψ is the number of parameters, p of ranks; the comments count what the 
 
 Gradients are of the loss summed over all tokens of all ranks, divided once by their number, so
 that tokens weigh the same whichever rank has them. Where the division stands is a choice, and the
-bits depend on it: in the loss, before the sum over ranks (as DDP does), or after it (as FSDP2 does
-on gloo). `divided_loss` and `reduce_scatter` make it.
+bits depend on it: in the loss, before the sum over ranks, or after it. `divided_loss` and
+`reduce_scatter` make it. The sum and the update have a dtype of their own (`Recipe`).
 """
 
 from collections.abc import Callable, Sequence
@@ -18,10 +18,10 @@ from zerolit.comm import Chunks, RankProgram, in_phase, ring
 
 from .adamw import FlatAdamW
 from .memory import Memory
+from .recipe import Recipe
 from .unit import FlatUnit
 
 Batch = tuple[Tensor, Tensor]
-DIVIDE = ("loss", "before", "after")  # in the loss; before, or after, the sum over ranks
 
 
 class Worker:
@@ -29,8 +29,7 @@ class Worker:
 
     Attributes:
         loss_sum: `(output of the last unit, y) -> summed loss`.
-        clip: the largest global norm of the gradient, or None.
-        divide: where gradients are divided by the token count: one of `DIVIDE`.
+        masters: by unit, the parameters in `master_dtype`, where they are kept apart.
     """
 
     def __init__(
@@ -40,13 +39,12 @@ class Worker:
         units: Sequence[FlatUnit],
         memory: Memory,
         loss_sum: Callable[[Tensor, Tensor], Tensor],
-        clip: float | None = None,
-        divide: str = "loss",
+        recipe: Recipe,
     ):
-        self.divide = divide
         self.rank, self.size, self.units, self.memory = rank, size, list(units), memory
-        self.loss_sum, self.clip = loss_sum, clip
+        self.loss_sum, self.recipe = loss_sum, recipe
         self.adamw: dict[str, FlatAdamW] = {}
+        self.masters: dict[str, Tensor] = {}
 
 
 # What the stages share
@@ -54,23 +52,38 @@ class Worker:
 
 def divided_loss(w: Worker, loss: Tensor, tokens: int) -> Tensor:
     """What the backward pass starts from: the mean loss, unless gradients are divided later."""
-    return loss / tokens if w.divide == "loss" else loss
+    return loss / tokens if w.recipe.divide == "loss" else loss
 
 
 def reduce_scatter(w: Worker, unit: FlatUnit, flat: Tensor, tokens: int) -> RankProgram:
-    """Sum a unit's gradient over the ranks; this rank's slice of it is then finished."""
-    if w.divide == "before":
+    """Sum a unit's gradient over the ranks; returns this rank's share of it, finished."""
+    if w.recipe.divide == "before":
         flat /= tokens
-    program = ring.reduce_scatter(w.rank, w.size, unit.chunks(flat), owner=0)
+    shares = unit.shares(flat)
+    program = ring.reduce_scatter(w.rank, w.size, shares, owner=0)
     yield from in_phase("gradients", program)  # (p-1)/p · its length
-    if w.divide == "after":
-        flat[unit.mine] /= tokens
+    if w.recipe.divide == "after":
+        shares[w.rank] /= tokens
+    return shares[w.rank]
 
 
 def all_gather(w: Worker, unit: FlatUnit, flat: Tensor, phase: str = "parameters") -> RankProgram:
-    """Fill a unit's vector with the other ranks' slices."""
-    program = ring.all_gather(w.rank, w.size, unit.chunks(flat), owner=0)
+    """Fill a unit's vector with the other ranks' shares."""
+    program = ring.all_gather(w.rank, w.size, unit.shares(flat), owner=0)
     yield from in_phase(phase, program)  # (p-1)/p · its length
+
+
+def update(w: Worker, unit: FlatUnit) -> None:
+    """AdamW on all of a unit (stage 0) or on this rank's share of it, in `master_dtype`.
+
+    Where that is not the model's dtype, the parameters are a rounded copy of the masters. What no
+    rank's loss has reached stays put.
+    """
+    adamw = w.adamw[unit.name]
+    n = adamw.n
+    master = w.masters.get(unit.name, unit.part("parameters", n))
+    adamw.step(master, unit.part("gradients", n), unit.unreached(n))
+    unit.write("parameters", master)
 
 
 def sum_over_ranks(w: Worker, value: Tensor, phase: str) -> RankProgram:
@@ -96,11 +109,20 @@ def unit_backward(
     unit: FlatUnit, h: Tensor, output: Tensor, from_above: Tensor | None, gradient: Tensor
 ) -> Tensor | None:
     """One unit backward: add to its `gradient` `[padded]`, return the gradient of its input."""
-    inputs = [*unit.params, h] if h.requires_grad else unit.params
-    grads = torch.autograd.grad(output, inputs, from_above)
-    for view, grad in zip(unit.views(gradient), grads, strict=False):
-        view += grad
-    return grads[-1] if h.requires_grad else None
+    borrowed = [owner.params[index] for owner, index in unit.borrowed]
+    inputs = [*unit.params, *borrowed, *([h] if h.requires_grad else [])]
+    if not inputs:
+        return None
+    grads = iter(torch.autograd.grad(output, inputs, from_above, allow_unused=True))
+    for index, view in enumerate(unit.layout.views(gradient)):
+        for grad in (unit.take_lent(index), next(grads)):
+            if grad is not None:
+                view += grad
+                unit.reached[index] = True
+    for owner, index in unit.borrowed:
+        if (grad := next(grads)) is not None:
+            owner.lend(index, grad)
+    return next(grads, None)
 
 
 def forward(w: Worker, x: Tensor, y: Tensor, tokens: int) -> tuple[list, Tensor]:
@@ -113,10 +135,16 @@ def forward(w: Worker, x: Tensor, y: Tensor, tokens: int) -> tuple[list, Tensor]
     return [*passes[:-1], (passes[-1][0], divided_loss(w, loss, tokens))], loss.detach() / tokens
 
 
+def with_owners(unit: FlatUnit) -> list[FlatUnit]:
+    """The unit, and before it those that own what it borrows: tied weights need both."""
+    owners = {owner.name: owner for owner, _ in unit.borrowed}
+    return [*owners.values(), unit]
+
+
 def whole_gradients(w: Worker, batches: Sequence[Batch], tokens: int) -> Tensor:
     """The gradients of all micro-batches added up in whole vectors; returns this rank's loss."""
     for unit in w.units:
-        unit.hold("gradients", torch.zeros_like(unit["parameters"]))
+        unit.hold("gradients", unit.zeros(unit.layout.padded))
     total = torch.zeros(1, dtype=torch.float64)
     for x, y in batches:
         passes, loss = forward(w, x, y, tokens)
@@ -127,35 +155,40 @@ def whole_gradients(w: Worker, batches: Sequence[Batch], tokens: int) -> Tensor:
     return total
 
 
+def sum_loss(w: Worker, loss: Tensor) -> RankProgram:
+    """The mean loss over all ranks; the ranks also agree on what their losses have reached."""
+    flags = [float(reached) for unit in w.units for reached in unit.reached]
+    counts = torch.cat([loss, torch.tensor(flags, dtype=loss.dtype)])
+    yield from sum_over_ranks(w, counts, "loss")
+    total, *found = counts.tolist()
+    for unit in w.units:
+        unit.reached = [found.pop(0) > 0 for _ in unit.reached]
+    return total
+
+
 def shard_norms(gradients: Sequence[Tensor]) -> Tensor:
-    """The squared norm of a slice of each unit's gradient `[units]`."""
+    """The squared norm of a share of each unit's gradient `[units]`."""
     return torch.stack([gradient.square().sum() for gradient in gradients])
 
 
 def clip_factor(clip: float, squares: Tensor) -> Tensor:
-    """What to multiply gradients by, from the squared norms of all slices `[ranks, units]`."""
+    """What to multiply gradients by, from the squared norms of all shares `[ranks, units]`."""
     norm = squares.sum().sqrt()
     return torch.clamp(clip / (norm + 1e-6), max=1.0)  # as torch.nn.utils.clip_grad_norm_ does
 
 
-def clip_slices(w: Worker) -> RankProgram:
-    """Clip this rank's slices by the norm of the whole gradient: p·units numbers are gathered."""
-    if w.clip is None:
+def clip_shares(w: Worker) -> RankProgram:
+    """Clip by the norm of the whole gradient, of which the rank has a share: norms are gathered."""
+    if w.recipe.clip is None:
         return
-    slices = [my_gradient(w, unit) for unit in w.units]
-    squares = torch.zeros(w.size, len(slices), dtype=slices[0].dtype)
-    squares[w.rank] = shard_norms(slices)
+    mine = shard_norms([unit.part("gradients", unit.layout.share) for unit in w.units])
+    squares = mine.new_zeros(w.size, len(mine))
+    squares[w.rank] = mine
     rows = Chunks(squares.unbind(0))
     yield from in_phase("norm", ring.all_gather(w.rank, w.size, rows, owner=0))
-    factor = clip_factor(w.clip, squares)
-    for gradient in slices:
-        gradient.mul_(factor)
-
-
-def my_gradient(w: Worker, unit: FlatUnit) -> Tensor:
-    """This rank's slice of a unit's gradient, where the rank holds more than that as well."""
-    gradient = unit["gradients"]
-    return gradient if len(gradient) < unit.padded or w.size == 1 else gradient[unit.mine]
+    factor = clip_factor(w.recipe.clip, squares)
+    for unit in w.units:
+        unit["gradients"].mul_(factor)
 
 
 # --8<-- [start:stage0]
@@ -166,40 +199,40 @@ def stage0(w: Worker, batches: Sequence[Batch]) -> RankProgram:
     for unit in w.units:  # all-reduce = reduce-scatter, then all-gather
         yield from reduce_scatter(w, unit, unit["gradients"], tokens)  # (p-1)/p·Ψ
         yield from all_gather(w, unit, unit["gradients"], "gradients")  # (p-1)/p·Ψ
+    loss = yield from sum_loss(w, loss)
     clip_whole(w)
     for unit in w.units:
-        w.adamw[unit.name].step(unit["parameters"], unit["gradients"])
-    yield from sum_over_ranks(w, loss, "loss")
-    return loss.item()
+        update(w, unit)
+    return loss
 
 
 # --8<-- [end:stage0]
 
 
 def clip_whole(w: Worker) -> None:
-    """Clip whole gradients, from the partial sums of every rank's slice, in the same order."""
-    if w.clip is None:
+    """Clip whole gradients, from the partial sums of every rank's share, in the same order."""
+    if w.recipe.clip is None:
         return
-    slices = [[*unit.chunks(unit["gradients"])] for unit in w.units]
-    rows = [shard_norms([unit[rank] for unit in slices]) for rank in range(w.size)]
-    factor = clip_factor(w.clip, torch.stack(rows))
+    shares = [unit.shares(unit["gradients"]) for unit in w.units]
+    squares = torch.stack([shard_norms([s[rank] for s in shares]) for rank in range(w.size)])
+    factor = clip_factor(w.recipe.clip, squares)
     for unit in w.units:
         unit["gradients"].mul_(factor)
 
 
 # --8<-- [start:stage1]
 def stage1(w: Worker, batches: Sequence[Batch]) -> RankProgram:
-    """ZeRO-1: the update, and so m and v, only of one's slice. 2Ψ + 2Ψ/p stored."""
+    """ZeRO-1: the update, and so m and v, only of one's share. 2Ψ + 2Ψ/p stored."""
     tokens = yield from count_tokens(w, batches)
     loss = whole_gradients(w, batches, tokens)  # Ψ held
     for unit in w.units:
         yield from reduce_scatter(w, unit, unit["gradients"], tokens)  # (p-1)/p·Ψ
-    yield from clip_slices(w)
+    loss = yield from sum_loss(w, loss)
+    yield from clip_shares(w)
     for unit in w.units:  # the update stands between the two halves of the all-reduce
-        w.adamw[unit.name].step(unit["parameters"][unit.mine], my_gradient(w, unit))
+        update(w, unit)
         yield from all_gather(w, unit, unit["parameters"])  # (p-1)/p·Ψ
-    yield from sum_over_ranks(w, loss, "loss")
-    return loss.item()
+    return loss
 
 
 # --8<-- [end:stage1]
@@ -207,32 +240,31 @@ def stage1(w: Worker, batches: Sequence[Batch]) -> RankProgram:
 
 # --8<-- [start:stage2]
 def stage2(w: Worker, batches: Sequence[Batch]) -> RankProgram:
-    """ZeRO-2: a gradient is reduced as soon as it is ready, and only one's slice of it is kept.
+    """ZeRO-2: a gradient is reduced as soon as it is ready, and only one's share of it is kept.
 
     Ψ + 3Ψ/p stored. With G micro-batches (G+1)(p-1)/p·Ψ sent: the sum is taken for each of them.
     """
     tokens = yield from count_tokens(w, batches)
     for unit in w.units:
-        share = torch.zeros(unit.padded // w.size, dtype=unit["parameters"].dtype)
-        unit.hold("gradients", share)
+        unit.hold("gradients", unit.zeros(unit.layout.share))
     total = torch.zeros(1, dtype=torch.float64)
     for x, y in batches:
         passes, loss = forward(w, x, y, tokens)
         from_above = None
         for unit, (h, output) in zip(reversed(w.units), reversed(passes), strict=True):
-            whole = w.memory.hold("gradients", "whole", torch.zeros_like(unit["parameters"]))
+            whole = w.memory.hold("gradients", "whole", unit.zeros(unit.layout.padded))
             from_above = unit_backward(unit, h, output, from_above, whole)
-            yield from reduce_scatter(w, unit, whole, tokens)  # (p-1)/p·Ψ for each micro-batch
-            unit["gradients"].add_(whole[unit.mine])
+            mine = yield from reduce_scatter(w, unit, whole, tokens)  # (p-1)/p·Ψ
+            unit["gradients"].add_(mine)
             w.memory.release("gradients", "whole")
-            del whole
+            del whole, mine
         total += loss
-    yield from clip_slices(w)
+    loss = yield from sum_loss(w, total)
+    yield from clip_shares(w)
     for unit in w.units:
-        w.adamw[unit.name].step(unit["parameters"][unit.mine], unit["gradients"])
+        update(w, unit)
         yield from all_gather(w, unit, unit["parameters"])  # (p-1)/p·Ψ
-    yield from sum_over_ranks(w, total, "loss")
-    return total.item()
+    return loss
 
 
 # --8<-- [end:stage2]
@@ -240,14 +272,14 @@ def stage2(w: Worker, batches: Sequence[Batch]) -> RankProgram:
 
 # --8<-- [start:stage3]
 def stage3(w: Worker, batches: Sequence[Batch]) -> RankProgram:
-    """ZeRO-3: parameters, too, are kept in slices; a unit is gathered, used and released.
+    """ZeRO-3: parameters, too, are kept in shares; a unit is gathered, used and released.
 
     4Ψ/p stored, 3(p-1)/p·Ψ sent for each micro-batch: every unit is gathered twice, in the
     forward pass and, to run it again, in the backward pass.
     """
     tokens = yield from count_tokens(w, batches)
     for unit in w.units:
-        unit.hold("gradients", torch.zeros_like(unit["parameters"]))
+        unit.hold("gradients", unit.zeros(unit.layout.share))
     total = torch.zeros(1, dtype=torch.float64)
     for x, y in batches:
         inputs, h = [], x
@@ -264,32 +296,34 @@ def stage3(w: Worker, batches: Sequence[Batch]) -> RankProgram:
                 loss = w.loss_sum(output, y)
                 total += loss.detach() / tokens
                 output = divided_loss(w, loss, tokens)
-            whole = w.memory.hold("gradients", "whole", torch.zeros_like(unit["gathered"]))
+            whole = w.memory.hold("gradients", "whole", unit.zeros(unit.layout.padded))
             from_above = unit_backward(unit, h, output, from_above, whole)
             drop(unit)
-            yield from reduce_scatter(w, unit, whole, tokens)  # (p-1)/p·Ψ
-            unit["gradients"].add_(whole[unit.mine])
+            mine = yield from reduce_scatter(w, unit, whole, tokens)  # (p-1)/p·Ψ
+            unit["gradients"].add_(mine)
             w.memory.release("gradients", "whole")
-            del whole
-    yield from clip_slices(w)
+            del whole, mine
+    loss = yield from sum_loss(w, total)
+    yield from clip_shares(w)
     for unit in w.units:  # nothing to gather: the next forward pass does it
-        w.adamw[unit.name].step(unit["parameters"], unit["gradients"])
-    yield from sum_over_ranks(w, total, "loss")
-    return total.item()
+        update(w, unit)
+    return loss
 
 
 def gather(w: Worker, unit: FlatUnit) -> RankProgram:
-    """Put a unit together from all ranks' slices and let its module compute with it."""
-    flat = unit.hold("gathered", torch.empty(unit.padded, dtype=unit["parameters"].dtype))
-    flat[unit.mine] = unit["parameters"]
-    yield from all_gather(w, unit, flat)
-    unit.attach(flat)
+    """Put a unit together from all ranks' shares and let its module compute with it."""
+    for each in with_owners(unit):
+        flat = each.hold("gathered", torch.empty(each.layout.padded, dtype=each.dtype))
+        each.shares(flat)[w.rank] = each["parameters"]
+        yield from all_gather(w, each, flat)
+        each.attach(flat)
 
 
 def drop(unit: FlatUnit) -> None:
     """Release a gathered unit."""
-    unit.detach()
-    unit.release("gathered")
+    for each in with_owners(unit):
+        each.detach()
+        each.release("gathered")
 
 
 # --8<-- [end:stage3]

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +25,8 @@ from zerolit.gpt import (
 
 from . import checkpoint
 from .memory import Memory
-from .stages import DIVIDE, STAGES, Batch, Worker
+from .recipe import DEFAULT, Recipe
+from .stages import STAGES, Batch, Worker
 from .unit import FlatUnit
 
 
@@ -41,6 +43,8 @@ class Run:
         peaks: elements at each rank's fullest moment, by kind.
         moments: for each rank (what happened, elements by kind), one after the other, last step.
         padded: elements of all units with their padding; `parameters` has Ψ of them.
+        continues: after a resume, "bitwise" if the checkpoint's run had the same order of
+            summation, so that the two runs are one to the bit, else "to rounding".
     """
 
     parameters: Tensor
@@ -51,6 +55,7 @@ class Run:
     peaks: list[Counter[str]]
     moments: list[list[tuple[str, Counter[str]]]]
     padded: int
+    continues: str | None
 
 
 def train(
@@ -59,56 +64,45 @@ def train(
     steps: int = 15,
     config: Config = BASE_CONFIG,
     batch_size: int = 32,
-    accumulate: int = 1,
-    clip: float | None = None,
-    one_unit: bool = False,
-    divide: str = "loss",
-    lr: float = 3e-3,
-    wd: float = 0.1,
     save: Path | None = None,
     resume: Path | None = None,
+    threads: int = 1,
     on_step: Callable[[], object] = lambda: None,
+    **recipe: Any,
 ) -> Run:
     """Train the tiny GPT (model seed 0, batch generator seed 1) on `size` simulated ranks.
 
     Args:
         stage: 0 for plain data parallelism, 1, 2 or 3 for ZeRO.
         batch_size: sequences per step on all ranks together.
-        accumulate: micro-batches per step, G.
-        clip: the largest global norm of the gradient, or None.
-        one_unit: flatten the whole model into one vector, instead of one per embedding, block
-            and head. The ring then cuts, and so adds up, differently.
-        divide: where gradients are divided by the token count: "loss", or "before" or "after" the
-            sum over ranks.
         save: the folder for a checkpoint after the last step.
-        resume: a checkpoint to go on from; `steps` counts from the run's very beginning. With the
-            same number of ranks the run goes on to the bit, in any stage with the same order of
-            summation; with another number, to rounding.
+        resume: a checkpoint to go on from; `steps` counts from the run's very beginning.
+        threads: how many ranks compute at once; the bits do not depend on it.
         on_step: called after each step, to show progress.
+        recipe: the fields of `Recipe`, such as `accumulate=4` or `clip=1.0`.
 
     Raises:
-        ValueError: an unknown stage or division, fewer sequences than micro-batches, tied weights,
-            or a checkpoint that is damaged, of another model, or of `steps` and more.
+        ValueError: an unknown stage, no steps, fewer sequences than micro-batches, a recipe that
+            cannot be, or a checkpoint that is damaged, of another model, or of `steps` and more.
     """
-    _check(stage, size, batch_size, accumulate, divide, config)
+    how = Recipe(**recipe)
+    _check(stage, size, steps, batch_size, how)
     batches = draw_batches(steps, batch_size, config.context)
-    workers = [
-        make_worker(stage, rank, size, config, clip, one_unit, divide, lr=lr, wd=wd)
-        for rank in range(size)
-    ]
-    done = _resume(resume, workers, steps) if resume else 0
+    workers = [gpt_worker(stage, rank, size, config, how) for rank in range(size)]
+    saved = _resume(resume, workers, steps) if resume else None
+    order = checkpoint.order(stage, size, how)
     losses = []
     with one_thread():
-        for x, y in islice(batches, done, None):
+        for x, y in islice(batches, saved.step if saved else 0, None):
             log = CommLog(size)  # only the last step's is told
-            parts = share_out(x, y, size, accumulate)
-            losses.append(step(STAGES[stage], workers, parts, log))
+            parts = share_out(x, y, size, how.accumulate)
+            losses.append(step(STAGES[stage], workers, parts, log, threads))
             on_step()
             stored = [worker.memory.now for worker in workers]
             moments = [worker.memory.moments[:] for worker in workers]
             _release_gradients(workers)
     if save:
-        checkpoint.save(save, workers, steps)
+        checkpoint.save(save, workers, steps, order)
     return Run(
         parameters=_collect(workers),
         losses=losses,
@@ -117,34 +111,35 @@ def train(
         released=[worker.memory.now for worker in workers],
         peaks=[worker.memory.peak for worker in workers],
         moments=moments,
-        padded=sum(unit.padded for unit in workers[0].units),
+        padded=sum(unit.layout.padded for unit in workers[0].units),
+        continues=_continues(saved, order),
     )
 
 
-def _check(
-    stage: int, size: int, batch_size: int, accumulate: int, divide: str, config: Config
-) -> None:
+def _check(stage: int, size: int, steps: int, batch_size: int, recipe: Recipe) -> None:
     if stage not in range(len(STAGES)):
         raise ValueError(f"stage is {stage}; it must be 0, 1, 2 or 3")
-    if size < 1 or accumulate < 1:
-        raise ValueError(f"size is {size}, accumulate {accumulate}; both must be at least 1")
-    if batch_size < size * accumulate:
+    if size < 1 or steps < 1:
+        raise ValueError(f"size is {size}, steps {steps}; both must be at least 1")
+    if batch_size < size * recipe.accumulate:
         raise ValueError(
-            f"batch_size is {batch_size}; {size} ranks with {accumulate} micro-batches each need "
-            f"at least {size * accumulate} sequences"
+            f"batch_size is {batch_size}; {size} ranks with {recipe.accumulate} micro-batches each "
+            f"need at least {size * recipe.accumulate} sequences"
         )
-    if divide not in DIVIDE:
-        raise ValueError(f"divide is {divide!r}; it must be one of {', '.join(DIVIDE)}")
-    if config.tied:
-        raise ValueError("the model ties weights between units; only untied models can be cut")
 
 
-def _resume(folder: Path, workers: Sequence[Worker], steps: int) -> int:
+def _resume(folder: Path, workers: Sequence[Worker], steps: int) -> checkpoint.Checkpoint:
     saved = checkpoint.load(folder)
     if not saved.step < steps:
         raise ValueError(f"steps is {steps}; {folder} has {saved.step} already, so ask for more")
     checkpoint.restore(saved, workers)
-    return saved.step
+    return saved
+
+
+def _continues(saved: checkpoint.Checkpoint | None, order: dict[str, Any]) -> str | None:
+    if saved is None:
+        return None
+    return "bitwise" if saved.order == order else "to rounding"
 
 
 def draw_batches(steps: int, batch_size: int, context: int) -> Iterator[Batch]:
@@ -155,34 +150,53 @@ def draw_batches(steps: int, batch_size: int, context: int) -> Iterator[Batch]:
         yield get_batch(data, batch_size, context, generator)
 
 
+def gpt_worker(
+    stage: int, rank: int, size: int, config: Config = BASE_CONFIG, recipe: Recipe = DEFAULT
+) -> Worker:
+    """A rank with a tiny GPT of its own, of seed 0."""
+    return make_worker(stage, rank, size, list(make_model(config).units), loss_sum, recipe)
+
+
 def make_worker(
     stage: int,
     rank: int,
     size: int,
-    config: Config,
-    clip: float | None = None,
-    one_unit: bool = False,
-    divide: str = "loss",
-    **settings: float,
+    modules: Sequence[nn.Module],
+    loss: Callable[[Tensor, Tensor], Tensor],
+    recipe: Recipe = DEFAULT,
 ) -> Worker:
-    """A rank with a model of its own: whole parameters, or slices in stage 3."""
+    """A rank with a model of its own: whole parameters, or shares in stage 3.
+
+    Args:
+        modules: the model's units, each fed with what the one before gave.
+        loss: `(output of the last unit, y) -> summed loss`.
+    """
     memory = Memory()
-    modules = list(make_model(config, seed=0).units)
-    units = [
-        FlatUnit(f"unit {i}", module, rank, size, memory)
-        for i, module in enumerate([nn.Sequential(*modules)] if one_unit else modules)
-    ]
-    worker = Worker(rank, size, units, memory, loss_sum, clip, divide)
+    units: list[FlatUnit] = []
+    for module in modules if recipe.units == "block" else [nn.Sequential(*modules)]:
+        name, cut, master = f"unit {len(units)}", recipe.cut, recipe.master_dtype
+        units.append(FlatUnit(name, module, rank, size, memory, cut, master, units))
+    worker = Worker(rank, size, units, memory, loss, recipe)
     for unit in units:
-        flat = unit.flatten()
-        if stage < 3:
-            unit.attach(unit.hold("parameters", flat))
-        else:
-            unit.hold("parameters", flat[unit.mine].clone())
-            unit.detach()
-        n = unit.padded if stage == 0 else unit.padded // size
-        worker.adamw[unit.name] = unit.optimizer(n, **settings)
+        n = unit.layout.padded if stage == 0 else unit.layout.share
+        _hold_parameters(worker, unit, n, sliced=stage == 3)
+        worker.adamw[unit.name] = unit.optimizer(n, recipe.lr, recipe.wd)
     return worker
+
+
+def _hold_parameters(worker: Worker, unit: FlatUnit, n: int, sliced: bool) -> None:
+    """Put a unit's parameters into a vector or a share of one; and the `n` masters, if apart."""
+    flat = unit.flatten()
+    for i, frozen in enumerate(unit.frozen):
+        worker.memory.hold("parameters", f"{unit.name} frozen {i}", frozen.data)
+    if sliced:
+        unit.hold("parameters", unit.shares(flat)[unit.rank].to(unit.master_dtype, copy=True))
+        unit.detach()
+        return
+    unit.attach(unit.hold("parameters", flat))
+    if unit.master_dtype != unit.dtype:
+        masters = unit.part("parameters", n).to(unit.master_dtype)
+        worker.masters[unit.name] = worker.memory.hold("optimizer", f"{unit.name} masters", masters)
 
 
 def share_out(x: Tensor, y: Tensor, size: int, accumulate: int) -> list[list[Batch]]:
@@ -199,6 +213,7 @@ def step(
     workers: Sequence[Worker],
     batches: Sequence[list[Batch]],
     log: CommLog | None = None,
+    threads: int = 1,
 ) -> float:
     """One training step of all ranks, each with its micro-batches; returns the mean loss."""
 
@@ -207,7 +222,7 @@ def step(
 
     for worker in workers:
         worker.memory.moments.clear()
-    losses = simulate(program, workers, log)
+    losses = simulate(program, workers, log, threads=threads)
     return losses[0]
 
 
@@ -236,12 +251,11 @@ def _by_phase(log: CommLog) -> list[Counter[str]]:
 
 
 def _collect(workers: Sequence[Worker]) -> Tensor:
-    """The parameters as one vector, padding left out: from rank 0, or from everybody's slices."""
+    """The parameters as one vector, padding left out, from what every rank updates."""
     whole = []
     for i, unit in enumerate(workers[0].units):
-        held = [worker.units[i]["parameters"] for worker in workers]
-        flat = held[0] if len(held[0]) == unit.padded else torch.cat(held)
-        whole.append(flat[: unit.length])
+        shares = [worker.units[i].part("parameters", unit.layout.share) for worker in workers]
+        whole.append(unit.layout.join(shares).to(unit.dtype))
     return torch.cat(whole)
 
 
