@@ -70,7 +70,11 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "leads first": ("farthest at first", "起初差得最多的"),
     "leads last": ("farthest at the end", "最后差得最多的"),
     "adamw 32": ("AdamW, float32", "AdamW，float32"),
-    "adamw 32 no bias": ("AdamW, float32, no q, k, v biases", "AdamW，float32，无 q、k、v 偏置"),
+    "adamw 32 no bias": ("AdamW, float32, no q, k, v bias", "AdamW，float32，无 q、k、v 偏置"),
+    "adamw 32 sums 64": (
+        "the same, summed in float64",
+        "同上，规约和更新用 float64",
+    ),
     "adamw 64": ("AdamW, float64", "AdamW，float64"),
     "sgd 32": ("SGD, float32", "SGD，float32"),
     "loss": ("loss", "损失"),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from zerolit import zero
 from zerolit.zero import Run, Step
@@ -23,6 +24,13 @@ noise_scale = cache(zero.noise_scale)
 
 COLOURS = dict(zip(KINDS, SERIES, strict=True))
 AT_REST = KINDS[:3]
+VARIANTS = {  # of 3.3, as they are drawn: colour and line
+    "adamw 32": (SERIES[0], "-"),
+    "adamw 32 sums 64": (SERIES[0], "--"),
+    "adamw 32 no bias": (SERIES[1], "-"),
+    "adamw 64": (SERIES[2], "-"),
+    "sgd 32": (SERIES[3], "-"),
+}
 STORED = ("4", "2 + 2/p", "1 + 3/p", "4/p")  # in Ψ, in the order of the stages
 SENT = ("2(p−1)/p", "2(p−1)/p", "2(p−1)/p", "3(p−1)/p")
 SMALL_TRAFFIC = {"tokens", "loss", "norm"}
@@ -104,11 +112,14 @@ def batch_curves(variants: Mapping[str, Sequence[Step]], ranks: int) -> str:
         for y, (key, colour) in enumerate((("single loss", SERIES[0]), ("mean loss", SERIES[1]))):
             words = label(key, say, n=ranks)
             left.text(0.4, 0.92 - 0.09 * y, words, color=colour, transform=left.transAxes)
-        right = figure.add_axes((0.5, 0.14, 0.24, 0.8))
-        for y, (colour, (name, told)) in enumerate(zip(SERIES, variants.items(), strict=False)):
-            right.plot([s.parameter_gap for s in told], color=colour)
-            words = label(name, say)
-            right.text(1.06, 0.95 - 0.09 * y, words, color=colour, transform=right.transAxes)
+        right = figure.add_axes((0.46, 0.14, 0.24, 0.8))
+        for y, (name, told) in enumerate(variants.items()):
+            colour, line = VARIANTS[name]
+            right.plot([s.parameter_gap for s in told], color=colour, ls=line)
+            where, height = right.transAxes, 0.95 - 0.09 * y
+            sample = Line2D([1.04, 1.11], [height] * 2, color=colour, ls=line, transform=where)
+            right.add_artist(sample).set_clip_on(False)
+            right.text(1.14, height, label(name, say), color=colour, va="center", transform=where)
         right.set(yscale="log", xlabel=label("training step", say))
         right.set_ylabel(label("largest difference", say))
         right.minorticks_off()
