@@ -1,9 +1,14 @@
 """Benchmarks, as ratios measured in one run: absolute times say little about another machine."""
 
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from subprocess import DEVNULL
 
 import numpy as np
 from rich.console import Console
@@ -58,6 +63,55 @@ def print_overhead(console: Console, size: int = 4, steps: int = 5) -> None:
     console.print(table)
 
 
+def print_demo(console: Console) -> None:
+    """`zerolit demo` beside a plain script of the same passes, each as a process of its own.
+
+    The script runs one rank after another on torch's default threads. Medians of `RUNS`.
+    """
+    ours, plain = ["-m", "zerolit", "demo"], ["-c", "from zerolit import bench; bench.plain_demo()"]
+    with console.status("demo"):
+        runs = [[run_alone(command) for command in (ours, plain)] for _ in range(RUNS)]
+    (demo, script), memory = (
+        [statistics.median(run[i].seconds for run in runs) for i in range(2)],
+        max(run[0].megabytes for run in runs),
+    )
+    table = Table("demo, s", "plain script, s", "ratio", "peak memory, MB")
+    table.add_row(f"{demo:.1f}", f"{script:.1f}", f"{demo / script:.2f}", f"{memory:.0f}")
+    console.print(table)
+
+
+@dataclass(frozen=True)
+class Alone:
+    """How long a process ran, and the most memory that it had."""
+
+    seconds: float
+    megabytes: float
+
+
+def run_alone(arguments: list[str]) -> Alone:
+    """Run Python with `arguments` to its end.
+
+    Raises:
+        RuntimeError: it fails.
+    """
+    start = time.perf_counter()
+    process = subprocess.Popen([sys.executable, *arguments], stdout=DEVNULL, stderr=DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f"python {' '.join(arguments)} ended with status {status}")
+    return Alone(time.perf_counter() - start, usage.ru_maxrss * 1024 / 1e6)
+
+
+def plain_demo() -> None:
+    """The passes of 3.3 (four ranks, one, and four at the one's parameters) and of 3.4."""
+    import torch
+
+    for shares, steps in ((4, 40), (1, 40), (4, 40), (4, 15), (4, 15), (4, 15), (4, 15)):
+        run_passes(shares, steps)
+    with torch.no_grad():  # ZeRO-3 runs every unit forward once more
+        run_passes(4, 15, backward=False)
+
+
 def train_run(stage: int, size: int, steps: int, _: Arrays) -> None:
     """A whole training run."""
     from zerolit.zero import train  # torch takes a second to import
@@ -69,17 +123,26 @@ def passes_alone(stage: int, size: int, steps: int, _: Arrays) -> None:
     """The forward and backward passes of `train`, one rank after another, on one thread."""
     import torch
 
+    from zerolit.zero.train import one_thread
+
+    with one_thread():
+        run_passes(size, steps)
+        if stage == 3:
+            with torch.no_grad():
+                run_passes(size, steps, backward=False)
+
+
+def run_passes(size: int, steps: int, backward: bool = True) -> None:
+    """The passes of `size` ranks, each with its share of every batch."""
     from zerolit.gpt import BASE_CONFIG, loss_sum, make_model
-    from zerolit.zero.train import draw_batches, one_thread, share_out
+    from zerolit.zero.train import draw_batches, share_out
 
     model = make_model()
-    with one_thread():
-        for x, y in draw_batches(steps, 32, BASE_CONFIG.context):
-            for ((xs, ys),) in share_out(x, y, size, 1):
-                if stage == 3:
-                    with torch.no_grad():
-                        model(xs)
-                loss_sum(model(xs), ys).backward()
+    for x, y in draw_batches(steps, 32, BASE_CONFIG.context):
+        for ((xs, ys),) in share_out(x, y, size, 1):
+            loss = loss_sum(model(xs), ys)
+            if backward:
+                loss.backward()
 
 
 def medians(calls: list[Call], arrays: Arrays) -> list[float]:

@@ -3,14 +3,19 @@
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from zerolit.comm import CommLog, ring_all_reduce
+
+if TYPE_CHECKING:
+    from zerolit.book.build import Built
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +54,17 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
 
     build = commands.add_parser("build", help="build the site, both languages, into site/")
+    build.add_argument(
+        "--accept", action="store_true", help="make this build's results the reference"
+    )
+    build.add_argument(
+        "--no-swap-on-drift", action="store_true", help="keep the last site if a result drifted"
+    )
     build.set_defaults(run=_build)
+
+    check = commands.add_parser("check", help="run every block, compare with the reference")
+    check.add_argument("--report", type=Path, help="write the outcome on one page, as Markdown")
+    check.set_defaults(run=_check)
 
     bench = commands.add_parser("bench", help="time the simulator, as ratios in one run")
     bench.set_defaults(run=_bench)
@@ -128,27 +143,75 @@ def _progress() -> Progress:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from zerolit.book.build import BuildFailed, build_site, count_pages, find_root
+    from zerolit.book.build import build_site
 
+    def build(root: Path, on_page: Callable[[str], None]) -> "Built":
+        return build_site(root, on_page, options.accept, not options.no_swap_on_drift)
+
+    root, built = _run_pages(build)
+    if built is None:
+        return 1
+    for page, took in built.seconds.items():
+        print(f"{took:8.2f} s  {page}")
+    _tell(built, accepted=options.accept)
+    if built.swapped:
+        print(f"The site is in {root / 'site'}: open {root / 'site' / 'index.html'}")
+    else:
+        print(f"The last site was kept in {root / 'site'}")
+    return 1 if _differs(built) and not options.accept else 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from zerolit.book.build import check_site
+    from zerolit.book.report import report
+
+    root, built = _run_pages(check_site)
+    if built is None:
+        return 1
+    _tell(built)
+    if options.report:
+        options.report.write_text(report(root, built))
+        print(f"The report is in {options.report}")
+    return 1 if _differs(built) else 0
+
+
+def _run_pages(run: Callable) -> tuple[Path, "Built | None"]:
+    """Run `run(root, on_page)` with a progress bar; None where it failed, which is then told."""
+    from zerolit.book.build import BuildFailed, count_pages, find_root
+
+    root = Path.cwd()
     try:
-        root = find_root(Path.cwd())
+        root = find_root(root)
         with _progress() as progress:
             task = progress.add_task("building", total=count_pages(root))
-            seconds = build_site(
-                root, lambda page: progress.update(task, advance=1, description=page)
-            )
+            advance = partial(progress.update, task, advance=1)
+            return root, run(root, lambda page: advance(description=page))
     except BuildFailed as error:
-        print(f"zerolit build: failed, the last site is untouched\n{error}", file=sys.stderr)
-        return 1
-    for page, took in seconds.items():
-        print(f"{took:8.2f} s  {page}")
-    print(f"The site is in {root / 'site'}: open {root / 'site' / 'index.html'}")
-    return 0
+        print(f"zerolit: failed, the last site is untouched\n{error}", file=sys.stderr)
+        return root, None
+
+
+def _tell(built: "Built", accepted: bool = False) -> None:
+    """What is not as the reference says; for a commit message where it was accepted."""
+    for drift in built.drift:
+        print(drift)
+    for address in built.unpublished:
+        print(f"{address} is a new place")
+    if not accepted:
+        same = len(built.ledger) - sum(drift.what != "vanished" for drift in built.drift)
+        print(f"{same} of {len(built.ledger)} results are as the reference says")
+    if _differs(built) and not accepted:
+        print("If that is meant, `zerolit build --accept` makes it the reference")
+
+
+def _differs(built: "Built") -> bool:
+    return bool(built.drift or built.unpublished)
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from zerolit.bench import print_overhead, print_ratios
+    from zerolit.bench import print_demo, print_overhead, print_ratios
 
     print_overhead(Console())
+    print_demo(Console())
     print_ratios(Console())
     return 0

@@ -1,17 +1,43 @@
 """Build the site aside and swap it in only when it is whole."""
 
+import fcntl
 import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from . import ledger, places
+from .gate import PageTimeout, stop_clock
+from .ledger import Drift, Ledger
 from .page import site
+
+OnPage = Callable[[str], None]
 
 
 class BuildFailed(Exception):
     """The site was not built; the message says which page, which block and why."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What came of a build.
+
+    Attributes:
+        seconds: how long each page took.
+        drift: the results that are not what the reference says.
+        unpublished: places that the list of all that were ever published lacks.
+        swapped: whether the new site is in its place.
+    """
+
+    seconds: dict[str, float]
+    ledger: Ledger
+    drift: list[Drift]
+    unpublished: list[str]
+    swapped: bool = False
 
 
 def find_root(start: Path) -> Path:
@@ -31,33 +57,81 @@ def count_pages(root: Path) -> int:
     return sum(1 for language in ("en", "zh") for _ in (root / "docs" / language).rglob("*.md"))
 
 
-def build_site(root: Path, on_page: Callable[[str], None] | None = None) -> dict[str, float]:
+def build_site(
+    root: Path,
+    on_page: OnPage | None = None,
+    accept: bool = False,
+    swap_on_drift: bool = True,
+) -> Built:
     """Build both languages, strictly, and put them at `root/site`.
 
     Args:
         root: the folder of `mkdocs.yml`.
         on_page: called with each page's address as soon as its blocks have run.
-
-    Returns:
-        the seconds that each page took.
+        accept: make this build's results and places the reference.
+        swap_on_drift: put a site in place even though some of its results drifted.
 
     Raises:
         BuildFailed: anything went wrong; `root/site` is what it was before.
     """
-    scratch = Path(tempfile.mkdtemp(prefix=".site-", dir=root))
+    with _scratch(root) as scratch:
+        site.accept = accept
+        built = build_into(root, scratch / "new", on_page)
+        if accept:
+            ledger.write_reference(root / ledger.REFERENCE, built.ledger)
+            places.publish(root, built.unpublished)
+        if built.drift and not (swap_on_drift or accept):
+            return built
+        try:
+            _swap(scratch / "new", root / "site", scratch / "old")
+        except OSError as error:
+            raise BuildFailed(f"the new site could not be put in place: {error}") from error
+        return Built(built.seconds, built.ledger, built.drift, built.unpublished, swapped=True)
+
+
+def check_site(root: Path, on_page: OnPage | None = None) -> Built:
+    """Run all blocks and compare, and leave `root/site` alone; raises as `build_site`."""
+    with _scratch(root) as scratch:
+        site.accept = False
+        return build_into(root, scratch / "new", on_page)
+
+
+@contextmanager
+def _scratch(root: Path) -> Iterator[Path]:
+    """A folder beside the site, for one build at a time; what a killed build left is put right."""
+    descriptor = os.open(root, os.O_RDONLY)  # the lock goes with the process, however it ends
     try:
-        seconds = build_into(root, scratch / "new", on_page)
-        _swap(scratch / "new", root / "site", scratch / "old")
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise BuildFailed(f"another build of {root} is running; wait until it has ended") from None
+    try:
+        _clean_up(root)
+        scratch = Path(tempfile.mkdtemp(prefix=".site-", dir=root))
+        try:
+            yield scratch
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    except OSError as error:
+        raise BuildFailed(f"the site could not be written: {error}") from error
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return seconds
+        os.close(descriptor)
 
 
-def build_into(
-    root: Path, folder: Path, on_page: Callable[[str], None] | None = None
-) -> dict[str, float]:
-    """Build both languages, strictly, into `folder`; otherwise as `build_site`."""
+def _clean_up(root: Path) -> None:
+    """Remove what a killed build left; if it was killed between two renames, finish the swap."""
+    for left in root.glob(".site-*"):
+        if (left / "old").exists() and not (root / "site").exists():
+            (left / "old").rename(root / "site")
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def build_into(root: Path, folder: Path, on_page: OnPage | None = None) -> Built:
+    """Build both languages, strictly, into `folder`; raises as `build_site`."""
     os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")  # Material's banner
+    when = ledger.git(root, "log", "-1", "--format=%ct")
+    if when:  # two builds of one commit are the same, whatever the day
+        os.environ["SOURCE_DATE_EPOCH"] = when
     from mkdocs.commands.build import build
     from mkdocs.config import load_config
 
@@ -69,11 +143,12 @@ def build_into(
         config.plugins.on_startup(command="build", dirty=False)
         site.on_page = on_page or site.on_page
         build(config)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, PageTimeout) as error:
         raise BuildFailed("\n".join([*complaints.lines, str(error)]).strip()) from error
     finally:
+        stop_clock()
         logger.removeHandler(complaints)
-    return dict(site.seconds)
+    return Built(dict(site.seconds), site.ledger, site.drift or [], site.unpublished)
 
 
 class _Complaints(logging.Handler):

@@ -127,7 +127,7 @@ def time_curve(training: Training, ranks: Sequence[int]) -> str:
         _ticks(ax, ranks)
         ends = (seconds[i] for seconds in lines.values() for i in (0, -1))
         keys = ("c0", "c1", "r0", "r1", "s0", "s1")
-        facts = {key: f"{value:.3g}" for key, value in zip(keys, ends, strict=True)}
+        facts = dict(zip(keys, ends, strict=True))
         return render("traffic-time-curve", figure, {"first": ranks[0], "last": ranks[-1], **facts})
 
 
@@ -148,7 +148,7 @@ def efficiency_curve(training: Training, ranks: Sequence[int]) -> str:
             _mark_wall(ax, training, overlap, colour)
             height = 0.98 - 0.075 * "nbo".index(letter)
             ax.text(1.04, height, label(name, say), color=colour, transform=ax.transAxes, va="top")
-            facts |= {f"{letter}0": f"{curve[0]:.0%}", f"{letter}1": f"{curve[-1]:.0%}"}
+            facts |= {f"{letter}0": curve[0], f"{letter}1": curve[-1]}
         ax.set(xscale="log", ylim=(0, 1.05), xlabel=label("number of cards", say))
         ax.set_ylabel(label("efficiency", say))
         ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")

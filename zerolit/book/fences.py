@@ -50,11 +50,11 @@ def read_fences(uri: str, markdown: str) -> list[Fence]:
     return fences
 
 
-def without_fences(markdown: str, fences: list[Fence]) -> str:
-    """The page's Markdown with its fences left out."""
+def without_fences(markdown: str, fences: list[Fence]) -> list[str]:
+    """The lines of the page's Markdown, those of its fences left empty."""
     inside = {line for fence in fences for line in range(fence.line, fence.end + 1)}
     lines = enumerate(markdown.split("\n"), start=1)
-    return "\n".join(line for number, line in lines if number not in inside)
+    return ["" if number in inside else line for number, line in lines]
 
 
 def _scan(uri: str, lines: list[str]):

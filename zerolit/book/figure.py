@@ -57,7 +57,13 @@ def canvas(width: float, height: float) -> Iterator[Figure]:
         yield Figure(figsize=(width, height))
 
 
-def render(name: str, figure: Figure, facts: dict[str, object], caption: dict | None = None) -> str:
+def render(
+    name: str,
+    figure: Figure,
+    facts: dict[str, Any],
+    caption: dict | None = None,
+    tolerances: dict[str, str] | None = None,
+) -> str:
     """The figure as HTML, with caption and text alternative in the language of the page.
 
     Args:
@@ -65,12 +71,18 @@ def render(name: str, figure: Figure, facts: dict[str, object], caption: dict | 
         figure: what was drawn inside `canvas`.
         facts: what the text alternative is filled with: computed from the drawn data.
         caption: what the caption is filled with, if anything.
+        tolerances: by fact or line, how far a rebuild may be off, if not by default.
+
+    The facts and every line that is drawn enter the ledger.
 
     Raises:
         ValueError: Chinese text with `$…$` in it, which matplotlib draws as empty boxes.
     """
     language = current().language
     _check_text(name, figure)
+    current().made.append(name)
+    for key, value in (facts | _lines(figure)).items():
+        current().record(f"{name}.{key}", value, (tolerances or {}).get(key, ""))
     svg = _paint(name, _svg(figure))
     alt = escape(label(f"alt {name}", language, **facts), quote=True)
     svg = svg.replace("<svg ", f'<svg role="img" aria-label="{alt}" ', 1)
@@ -79,6 +91,17 @@ def render(name: str, figure: Figure, facts: dict[str, object], caption: dict | 
         f'<figure class="zl-figure" id="{name}"><div class="zl-scroll" tabindex="0">{svg}</div>'
         f"<figcaption>{text}{permalink(name)}</figcaption></figure>\n"
     )
+
+
+def _lines(figure: Figure) -> dict[str, Any]:
+    """The values of every line of data, numbered in the order of drawing."""
+    drawn = [
+        line
+        for ax in figure.axes
+        for line in ax.lines
+        if line.get_transform().contains_branch(ax.transData)
+    ]
+    return {f"line-{i}": list(line.get_ydata()) for i, line in enumerate(drawn)}  # type: ignore
 
 
 def _check_text(name: str, figure: Figure) -> None:

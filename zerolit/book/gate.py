@@ -1,6 +1,8 @@
 """What a page must pass before it is published, so that a strict build means what it says."""
 
 import re
+import signal
+import threading
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +16,7 @@ from pymdownx.superfences import SuperFencesException
 from .fences import Fence, PageError, read_fences, without_fences
 from .page import Page, current
 
-_HEADING = re.compile(r"^#{1,6} .*$", re.M)
+_HEADING = re.compile(r"^#{1,6} ")
 _HEADING_ID = re.compile(r"\{ *#([\w-]+)[^}]*\}\s*$")
 _NAME = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}")
 _SNIPPET = re.compile(r"--8\s*<\s*--")
@@ -35,11 +37,14 @@ def run_block(source: str, language: str, css_class: str, options: dict, md: Any
 
     SuperFences swallows every exception but its own, so everything becomes one of those.
     """
-    where = f"{current().uri}, block {options.get('id')!r}"
+    page = current()
+    where = f"{page.uri}, block {options.get('id')!r}"
+    page.section = page.sections.get(options.get("id", ""), "")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            return base_format(language="python", run=_run, code=source, md=md, **options)
+            run = partial(_run, hidden="source" not in options)
+            return base_format(language="python", run=run, code=source, md=md, **options)
     except (SuperFencesException, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -47,12 +52,37 @@ def run_block(source: str, language: str, css_class: str, options: dict, md: Any
         raise SuperFencesException(f"{where}: {what}") from error
 
 
-def _run(code: str, **extra: Any) -> str:
+def _run(code: str, hidden: bool, **extra: Any) -> str:
+    named = len(current().results)
     try:
-        return runner._run_python(code, **extra)
+        output = runner._run_python(code, **extra)
     except runner.ExecutionError as error:  # would only be logged
         cause = error.__cause__ or error
         raise cause from None
+    if hidden and not output.strip() and len(current().results) == named:
+        raise PageError("it shows no source, prints nothing and names nothing")
+    return output
+
+
+class PageTimeout(BaseException):
+    """A page takes too long; not an Exception, so that no block catches it by accident."""
+
+
+def start_clock(seconds: float) -> None:
+    """Interrupt the page if it has not called `stop_clock` after so many seconds."""
+
+    def stop(*_: Any) -> None:
+        raise PageTimeout(f"the page takes longer than {seconds:g} s, the limit for a page")
+
+    if threading.current_thread() is threading.main_thread():  # signals reach no other
+        signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def stop_clock() -> None:
+    """The page is done."""
+    if threading.current_thread() is threading.main_thread():
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def clear_sessions() -> None:
@@ -61,20 +91,31 @@ def clear_sessions() -> None:
     runner._sessions_counter.clear()
 
 
-def check_markdown(uri: str, markdown: str) -> tuple[list[Fence], list[str]]:
-    """Check a page before it is rendered; return its running blocks and its headings' ids.
+def check_markdown(uri: str, markdown: str) -> tuple[list[Fence], list[str], dict[str, str]]:
+    """Check a page before it is rendered.
+
+    Returns:
+        its running blocks, its headings' ids, and for each block's id that of its heading.
 
     Raises:
         PageError: a bad fence, or a heading without an explicit id.
     """
     fences = read_fences(uri, markdown)
-    ids = []
-    for heading in _HEADING.findall(without_fences(markdown, fences)):
-        match = _HEADING_ID.search(heading)
-        if match is None:
-            raise PageError(f"{uri}: the heading {heading!r} needs an id, as in '## Title {{#id}}'")
-        ids.append(match[1])
-    return [fence for fence in fences if fence.runs], ids
+    ids, sections = [], {}
+    blocks = {fence.line: fence.options["id"] for fence in fences if fence.runs}
+    for number, line in enumerate(without_fences(markdown, fences), start=1):
+        if _HEADING.match(line):
+            ids.append(_heading_id(uri, line))
+        if number in blocks:
+            sections[blocks[number]] = ids[-1] if ids else ""
+    return [fence for fence in fences if fence.runs], ids, sections
+
+
+def _heading_id(uri: str, heading: str) -> str:
+    match = _HEADING_ID.search(heading)
+    if match is None:
+        raise PageError(f"{uri}: the heading {heading!r} needs an id, as in '## Title {{#id}}'")
+    return match[1]
 
 
 def check_twins(uri: str, english: tuple, chinese: tuple) -> None:
@@ -102,6 +143,9 @@ def fill_in(page: Page, html: str) -> str:
         raise PageError(f"{page.uri}: a snippet was left as text")
     if "```" in _CODE.sub("", html) or "~~~" in _CODE.sub("", html):
         raise PageError(f"{page.uri}: a code fence was left as text")
+    for name in page.made:
+        if f'id="{name}"' not in html:
+            raise PageError(f"{page.uri}: a block makes {name!r} and prints nothing of it")
     return _NAME.sub(partial(_value, page), html)
 
 

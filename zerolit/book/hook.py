@@ -15,6 +15,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
 
 ROOT = Path(__file__).resolve().parents[2]
+SECONDS_PER_PAGE = 300  # unless `extra: seconds_per_page` says something else
 NAMES = {"en": "English", "zh": "中文"}
 
 
@@ -40,8 +41,7 @@ def on_config(config):
     if _language(config) == "en":
         if "serve" in sys.argv:
             _forget_package()
-        _book("page").site.sources.clear()
-        _book("page").site.seconds.clear()
+        _book("page").site.start()
     _book("gate").wrap_fences(config.mdx_configs["pymdownx.superfences"]["custom_fences"])
     config.mdx_configs["pymdownx.snippets"]["base_path"] = [str(_root(config))]
     _check_notebooks(config)
@@ -70,12 +70,13 @@ def _check_notebooks(config) -> None:
 def on_page_markdown(markdown, page, config, files):
     """Check the page's source, and start with nothing named."""
     gate, uri, language = _book("gate"), page.file.src_uri, _language(config)
-    _book("page").open_page(f"{language}/{uri}", language)
+    here = _book("page").open_page(f"{language}/{uri}", language)
     gate.clear_sessions()
+    gate.start_clock(config.extra.get("seconds_per_page", SECONDS_PER_PAGE))
     site = _book("page").site
-    site.seconds[f"{language}/{uri}"] = -time.perf_counter()
+    site.seconds[here.uri] = -time.perf_counter()
     with _plain_error():
-        source = _check(gate, f"{language}/{uri}", page.file.content_string, markdown)
+        *source, here.sections = _check(gate, here.uri, page.file.content_string, markdown)
         if language == "en":
             site.sources[uri] = source
         elif uri not in site.sources:
@@ -88,7 +89,7 @@ def on_page_markdown(markdown, page, config, files):
 def _check(gate, name, file, markdown):
     """Check the page's source under the line numbers of its file, front matter included."""
     if not name.endswith(".md"):
-        return [], []  # a notebook; mkdocs-jupyter runs it
+        return [], [], {}  # a notebook; mkdocs-jupyter runs it
     above = file.count("\n", 0, max(file.find(markdown.strip()), 0))
     return gate.check_markdown(name, "\n" * above + markdown.lstrip("\n"))
 
@@ -98,10 +99,16 @@ def on_page_content(html, page, config, files):
     name = f"{_language(config)}/{page.file.src_uri}"
     with _plain_error():
         html = _book("gate").fill_in(_book("page").current(), html)
+    _book("gate").stop_clock()
     site = _book("page").site
     site.seconds[name] += time.perf_counter()
     site.on_page(name)
     return html
+
+
+def on_build_error(error, **_):
+    """A page that failed is not waited for."""
+    _book("gate").stop_clock()
 
 
 class _plain_error:
@@ -150,3 +157,5 @@ def on_post_build(config):
     missing = {f"zh/{uri}" for uri in site.sources} - set(site.seconds)
     if missing:
         raise PluginError(f"pages without a Chinese twin: {', '.join(sorted(missing))}")
+    with _plain_error():
+        _book("finish").finish(_root(config), Path(config.site_dir), site)

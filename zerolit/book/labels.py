@@ -99,6 +99,47 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "G formula": ("for any G", "任意 G"),
     "elements over psi": ("elements stored, ÷ Ψ", "存储的元素数，÷ Ψ"),
     "moments": ("moments of one step", "一步之内的各时刻"),
+    # the pages "Reproduce" and "Link to a section"
+    "result": ("result", "结果"),
+    "place": ("place", "位置"),
+    "what": ("what", "情况"),
+    "expected": ("expected", "参考值"),
+    "got": ("got", "本次"),
+    "tolerances off": ("tolerances off", "偏差（容差数）"),
+    "value": ("value", "值"),
+    "unit": ("unit", "单位"),
+    "tolerance": ("tolerance", "容差"),
+    "status": ("status", "状态"),
+    "same": ("same", "一致"),
+    "drifted": ("drifted", "有偏差"),
+    "appeared": ("new", "新增"),
+    "vanished": ("gone", "消失"),
+    "status good": (
+        "All {total} results are as the reference says.",
+        "全部 {total} 个结果与参考值一致。",
+    ),
+    "status drift": (
+        "{drift} of {total} results are not as the reference says:",
+        "{total} 个结果中有 {drift} 个与参考值不一致：",
+    ),
+    "table drift": ("What drifted.", "有偏差的结果。"),
+    "table environment": ("What this build ran on.", "本次构建的环境。"),
+    "table results": ("{n} results.", "共 {n} 个结果。"),
+    "table places": ("{n} places.", "共 {n} 处。"),
+    "thing": ("component", "项目"),
+    "version": ("version", "版本"),
+    "Python": ("Python", "Python"),
+    "numpy": ("numpy", "numpy"),
+    "torch": ("torch", "torch"),
+    "processor": ("processor", "处理器"),
+    "system": ("system", "系统"),
+    "commit": ("commit", "提交"),
+    "kind": ("kind", "类别"),
+    "section": ("section", "小节"),
+    "table": ("table", "表"),
+    "figure": ("figure", "图"),
+    "markdown en": ("Markdown, English page", "Markdown，英文页"),
+    "markdown zh": ("Markdown, Chinese page", "Markdown，中文页"),
     # captions
     "table ring-hops": (
         "Every hop of the ring: {p} cards, {n} numbers; card r starts with (r + 1) · [0, 1, 2, …].",
@@ -177,10 +218,11 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     ),
     # text alternatives, filled from the data
     "alt batch-curves": (
-        "Loss from {l0} to {l1} for one card and for {n}; the largest parameter difference goes "
-        "from {d0} to {d1} with AdamW in float32 and from {e0} to {e1} in float64.",
-        "1 张卡与 {n} 张卡的损失都从 {l0} 降到 {l1}；参数的最大差在 float32 的 AdamW 下从 {d0} 到 "
-        "{d1}，在 float64 下从 {e0} 到 {e1}。",
+        "Loss from {l0:.2f} to {l1:.2f} for one card and for {n}; the largest parameter difference "
+        "goes from {d0:.0e} to {d1:.0e} with AdamW in float32 and from {e0:.0e} to {e1:.0e} in "
+        "float64.",
+        "1 张卡与 {n} 张卡的损失都从 {l0:.2f} 降到 {l1:.2f}；参数的最大差在 float32 的 "
+        "AdamW 下从 {d0:.0e} 到 {d1:.0e}，在 float64 下从 {e0:.0e} 到 {e1:.0e}。",
     ),
     "alt zero-stored": (
         "Stacked bars, in units of Ψ: {totals} for stages 0 to 3.",
@@ -206,17 +248,37 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
         "{panels} 个 {p}×{p} 格的圆盘，分别在第 {steps} 步之后。每格平均含 {means} 张卡的数据。",
     ),
     "alt traffic-time-curve": (
-        "Log-log lines from {first} to {last} cards: compute from {c0} to {c1} s, ring from {r0} "
-        "to {r1} s, parameter server from {s0} to {s1} s.",
-        "双对数曲线，{first} 到 {last} 张卡：计算从 {c0} 到 {c1} 秒，环形从 {r0} 到 {r1} 秒，"
-        "参数服务器从 {s0} 到 {s1} 秒。",
+        "Log-log lines from {first} to {last} cards: compute from {c0:.3g} to {c1:.3g} s, ring "
+        "from {r0:.3g} to {r1:.3g} s, parameter server from {s0:.3g} to {s1:.3g} s.",
+        "双对数曲线，{first} 到 {last} 张卡：计算从 {c0:.3g} 到 {c1:.3g} 秒，"
+        "环形从 {r0:.3g} 到 {r1:.3g} 秒，参数服务器从 {s0:.3g} 到 {s1:.3g} 秒。",
     ),
     "alt traffic-efficiency": (
-        "Efficiency from {first} to {last} cards: without overlap from {n0} to {n1}, hidden under "
-        "the backward pass from {b0} to {b1}, with perfect overlap from {o0} to {o1}.",
-        "{first} 到 {last} 张卡的效率：不重叠从 {n0} 到 {n1}，与反向传播重叠从 {b0} 到 {b1}，"
-        "完全重叠从 {o0} 到 {o1}。",
+        "Efficiency from {first} to {last} cards: without overlap from {n0:.0%} to {n1:.0%}, "
+        "hidden under the backward pass from {b0:.0%} to {b1:.0%}, with perfect overlap from "
+        "{o0:.0%} to {o1:.0%}.",
+        "{first} 到 {last} 张卡的效率：不重叠从 {n0:.0%} 到 {n1:.0%}，"
+        "与反向传播重叠从 {b0:.0%} 到 {b1:.0%}，完全重叠从 {o0:.0%} 到 {o1:.0%}。",
     ),
+}
+
+UNITS = {  # of a table's columns, for the ledger
+    "compute": "s",
+    "ring": "s",
+    "server": "s",
+    "bytes": "bytes",
+    "time us": "µs",
+    "algbw": "GB/s",
+    "busbw": "GB/s",
+    "ring sends": "elements",
+    "server 0": "elements",
+    "server others": "elements",
+    "tokens per card": "tokens",
+    "stored": "Ψ elements",
+    "sent": "Ψ elements",
+    "peak": "Ψ elements",
+    "G 1": "(p-1)/p·Ψ elements",
+    "G 4": "(p-1)/p·Ψ elements",
 }
 
 

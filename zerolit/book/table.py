@@ -7,7 +7,7 @@ from typing import Any
 
 import rich.table
 
-from .labels import label
+from .labels import UNITS, label
 from .page import current
 
 
@@ -18,18 +18,25 @@ class Table:
     Attributes:
         name: the table's id on the page; its caption is the label `table <name>`.
         columns: for each column its label and how its cells are shown: a format specification
-            such as `",d"` or `".3f"`, `"s"` for text as it is, `"label"` for a word that is
-            translated.
+            such as `",d"` or `".3f"`, `"s"` for text as it is, `"code"` for code, `"label"` for a
+            word that is translated, `"link"` for a text and its address.
         rows: one sequence per row, as long as `columns`; None is shown as a dash.
         facts: what the placeholders of the caption and the columns are filled with.
+        caption_label: the caption's label, if it is another.
+        linkable: whether the table is a place to link to; one that comes and goes is not.
+        tolerances: for a column, how far a rebuild may be off, if not by default; see `result`.
     """
 
     name: str
     columns: Mapping[str, str]
     rows: Sequence[Sequence[Any]]
     facts: Mapping[str, Any] = field(default_factory=dict)
+    tolerances: Mapping[str, str] = field(default_factory=dict)
+    caption_label: str = ""
+    linkable: bool = True
 
     def __post_init__(self) -> None:
+        current().made.append(self.name)
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(
@@ -40,6 +47,7 @@ class Table:
     def __str__(self) -> str:
         """The table as HTML, in the language of the page."""
         language = current().language
+        self._record()
         classes = [_align(spec) for spec in self.columns.values()]
         head = "".join(
             f'<th scope="col"{cls}>{escape(label(key, language, **self.facts))}</th>'
@@ -48,21 +56,30 @@ class Table:
         body = "".join(
             "<tr>"
             + "".join(
-                f"<td{cls}>{escape(text)}</td>" for text, cls in zip(row, classes, strict=True)
+                f"<td{cls}>{_html(value, spec, language)}</td>"
+                for value, spec, cls in zip(row, self.columns.values(), classes, strict=True)
             )
             + "</tr>\n"
-            for row in self.text(language)
+            for row in self.rows
         )
+        place = f'id="{self.name}"' if self.linkable else f'data-table="{self.name}"'
+        link = permalink(self.name) if self.linkable else ""
         return (
-            f'<div class="zl-table" id="{self.name}" tabindex="0" role="group" '
+            f'<div class="zl-table" {place} tabindex="0" role="group" '
             f'aria-labelledby="{self.name}-caption">\n<table>'
             f'<caption id="{self.name}-caption">{escape(self.caption(language))}'
-            f"{permalink(self.name)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>\n</div>\n"
+            f"{link}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>\n</div>\n"
         )
+
+    def _record(self) -> None:
+        """Enter every column in the ledger."""
+        for i, key in enumerate(self.columns):
+            name, values = f"{self.name}.{key.replace(' ', '-')}", [row[i] for row in self.rows]
+            current().record(name, values, self.tolerances.get(key, ""), UNITS.get(key, ""))
 
     def caption(self, language: str) -> str:
         """The caption in one language."""
-        return label(f"table {self.name}", language, **self.facts)
+        return label(self.caption_label or f"table {self.name}", language, **self.facts)
 
     def text(self, language: str) -> list[list[str]]:
         """The cells as they are shown."""
@@ -89,11 +106,20 @@ def _cell(value: Any, spec: str, language: str) -> str:
         return "–"
     if spec == "label":
         return label(value, language)
-    return format(value, spec)
+    if spec == "link":
+        return value[0]
+    return format(value, "" if spec == "code" else spec)
+
+
+def _html(value: Any, spec: str, language: str) -> str:
+    text = escape(_cell(value, spec, language))
+    if spec == "link":
+        return f'<a href="{escape(value[1])}">{text}</a>'
+    return f"<code>{text}</code>" if spec == "code" else text
 
 
 def _numeric(spec: str) -> bool:
-    return spec not in ("s", "label")
+    return spec not in ("s", "label", "link", "code")
 
 
 def _align(spec: str) -> str:

@@ -3,3 +3,43 @@ document.querySelectorAll(".arithmatex").forEach((element) => {
   const text = element.textContent;
   katex.render(text.slice(2, -2), element, { displayMode: text.startsWith("\\["), throwOnError: false });
 });
+
+// The # beside a heading, table or figure copies its full address; so does code marked for it.
+async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = Object.assign(document.createElement("textarea"), { value: text }); // plain http
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+function tell(element) {
+  element.classList.add("zl-copied");
+  setTimeout(() => element.classList.remove("zl-copied"), 1200);
+}
+
+document.querySelectorAll(".headerlink").forEach((link) => {
+  link.addEventListener("click", () => copy(link.href).then(() => tell(link)));
+});
+
+// The page of links: full addresses in the Markdown, a click copies it, and a filter.
+document.querySelectorAll('[data-table="places"] code').forEach((code) => {
+  code.textContent = code.textContent.replace(/\(([^()]*)\)$/, (_, to) => `(${new URL(to, location)})`);
+  const button = document.createElement("button");
+  code.replaceWith(button);
+  button.append(code);
+  button.className = "zl-copy";
+  button.addEventListener("click", () => copy(code.textContent).then(() => tell(button)));
+});
+
+document.querySelectorAll("input[data-filters]").forEach((input) => {
+  const rows = document.querySelectorAll(`[data-table="${input.dataset.filters}"] tbody tr`);
+  input.addEventListener("input", () => {
+    const words = input.value.toLowerCase().split(/\s+/);
+    rows.forEach((row) => {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word));
+    });
+  });
+});
