@@ -148,7 +148,7 @@ def _build(options: argparse.Namespace) -> int:
     def build(root: Path, on_page: Callable[[str], None]) -> "Built":
         return build_site(root, on_page, options.accept, not options.no_swap_on_drift)
 
-    root, built = _run_pages(build)
+    root, built = _run_pages(options.command, build)
     if built is None:
         return 1
     for page, took in built.seconds.items():
@@ -165,7 +165,7 @@ def _check(options: argparse.Namespace) -> int:
     from zerolit.book.build import check_site
     from zerolit.book.report import report
 
-    root, built = _run_pages(check_site)
+    root, built = _run_pages(options.command, check_site)
     if built is None:
         return 1
     _tell(built)
@@ -175,7 +175,7 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if _differs(built) else 0
 
 
-def _run_pages(run: Callable) -> tuple[Path, "Built | None"]:
+def _run_pages(command: str, run: Callable) -> tuple[Path, "Built | None"]:
     """Run `run(root, on_page)` with a progress bar; None where it failed, which is then told."""
     from zerolit.book.build import BuildFailed, count_pages, find_root
 
@@ -187,7 +187,7 @@ def _run_pages(run: Callable) -> tuple[Path, "Built | None"]:
             advance = partial(progress.update, task, advance=1)
             return root, run(root, lambda page: advance(description=page))
     except BuildFailed as error:
-        print(f"zerolit: failed, the last site is untouched\n{error}", file=sys.stderr)
+        print(f"zerolit {command}: failed, the last site is untouched\n{error}", file=sys.stderr)
         return root, None
 
 

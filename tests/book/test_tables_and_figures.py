@@ -15,7 +15,7 @@ from zerolit.comm import CommLog, ring_all_reduce
 
 @pytest.fixture(params=["en", "zh"])
 def language(request):
-    open_page("test.md", request.param)
+    open_page("", request.param)
     yield request.param
     open_page("", "en")
 

@@ -12,6 +12,7 @@ site_name: tiny
 docs_dir: docs/en
 site_dir: site
 use_directory_urls: false
+extra: {{seconds_per_page: 2}}
 theme: {{name: material, language: en, font: false}}
 hooks: ["{ROOT}/zerolit/book/hook.py"]
 plugins:

@@ -21,8 +21,8 @@ def fails(tiny, told):
 
 def test_a_good_site_is_built_in_both_languages(tiny):
     pages = []
-    seconds = build_site(tiny.root, pages.append)
-    assert pages == list(seconds) == ["en/index.md", "zh/index.md"]
+    built = build_site(tiny.root, pages.append)
+    assert pages == list(built.seconds) == ["en/index.md", "zh/index.md"]
     for language in ("en", "zh"):
         assert "<strong>2</strong>" in tiny.page(language)
         assert "The sum is 2." in tiny.page(language)

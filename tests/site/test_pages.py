@@ -9,7 +9,16 @@ from tests.site.browser import chromium
 from tests.site.conftest import ROOT
 from zerolit.book.build import build_into
 
-PAGES = ["index", "ring-all-reduce", "traffic-and-time", "bigger-batch", "zero", "reference"]
+PAGES = [
+    "index",
+    "ring-all-reduce",
+    "traffic-and-time",
+    "bigger-batch",
+    "zero",
+    "reproduce",
+    "links",
+    "reference",
+]
 ALL = [f"{folder}{page}.html" for page in PAGES for folder in ("", "zh/")]
 
 

@@ -141,7 +141,7 @@ def build_into(root: Path, folder: Path, on_page: OnPage | None = None) -> Built
     try:
         config = load_config(str(root / "mkdocs.yml"), site_dir=str(folder), strict=True)
         config.plugins.on_startup(command="build", dirty=False)
-        site.on_page = on_page or site.on_page
+        site.on_page = on_page or (lambda _: None)
         build(config)
     except (Exception, SystemExit, PageTimeout) as error:
         raise BuildFailed("\n".join([*complaints.lines, str(error)]).strip()) from error

@@ -37,7 +37,7 @@ def finish(root: Path, folder: Path, site: Site) -> None:
         "results": lambda language, page: str(results_table(site, page)),
     }
     _fill(folder, due)
-    places = linking.find_places(folder)
+    places = linking.find_places(folder, site.pages or linking.list_pages(folder))
     site.unpublished = linking.check_published(root, places)
     _fill(folder, {"places": lambda language, _: str(places_table(places, language))})
     linking.write_index(folder, places)
@@ -92,7 +92,7 @@ def drift_table(drift: Sequence[Drift]) -> Table:
     rows = [
         (
             d.name,
-            _place(d.page, d.section),
+            _place(d.page, d.section) if d.page else None,
             d.what,
             "" if d.what == "appeared" else _short(d.expected),
             "" if d.what == "vanished" else _short(d.got),

@@ -43,7 +43,7 @@ def run_block(source: str, language: str, css_class: str, options: dict, md: Any
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            run = partial(_run, hidden="source" not in options)
+            run = partial(_run, hidden=not options.get("source"))
             return base_format(language="python", run=run, code=source, md=md, **options)
     except (SuperFencesException, KeyboardInterrupt):
         raise

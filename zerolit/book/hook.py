@@ -67,6 +67,12 @@ def _check_notebooks(config) -> None:
             raise PluginError(f"mkdocs-jupyter: {name} is {plugin.config[name]}; must be {value}")
 
 
+def on_nav(nav, config, files):
+    """Remember the order of the pages."""
+    if _language(config) == "en":
+        _book("page").site.pages = [page.file.dest_uri for page in nav.pages]
+
+
 def on_page_markdown(markdown, page, config, files):
     """Check the page's source, and start with nothing named."""
     gate, uri, language = _book("gate"), page.file.src_uri, _language(config)
@@ -137,6 +143,18 @@ def on_page_context(context, page, config, nav):
         for language in NAMES
     ]
     return context
+
+
+def on_post_page(output, page, config):
+    """Repair what Material's templates get wrong."""
+    return _book("polish").polish(output, _language(config))
+
+
+def on_post_template(output_content, template_name, config):
+    """The same for the page that a host shows where there is none."""
+    if template_name == "404.html":
+        output_content = _book("polish").polish(output_content, _language(config))
+    return output_content
 
 
 @event_priority(-200)

@@ -35,6 +35,7 @@ class Site:
     """The build under way, both languages.
 
     Attributes:
+        pages: their files, in the order of the navigation.
         sources: what the English pages consist of.
         seconds: how long each page took.
         on_page: called when a page's blocks have run.
@@ -44,6 +45,7 @@ class Site:
         unpublished: addresses that are not yet in the list of those ever published.
     """
 
+    pages: list[str] = field(default_factory=list)
     sources: dict[str, tuple] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     on_page: Callable[[str], None] = lambda page: None

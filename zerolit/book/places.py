@@ -1,6 +1,7 @@
 """The linkable places of a built site, the promise that none is lost, and all links checked."""
 
 import json
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from .ledger import git
 
 PUBLISHED = Path("docs/anchors.txt")  # every address ever published, a line each
 REDIRECTS = Path("docs/redirects.txt")  # old -> new, a line each
+_SENTENCE = re.compile(r"[.:;](?= |$)|[。：；]")  # where the first one of a caption ends
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 
@@ -100,7 +102,7 @@ def read_html(path: Path) -> Html:
     return reader.found
 
 
-def pages(site: Path) -> list[str]:
+def list_pages(site: Path) -> list[str]:
     """The English pages of a built site, relative to it."""
     files = (path.relative_to(site) for path in sorted(site.rglob("*.html")))
     return [
@@ -108,22 +110,32 @@ def pages(site: Path) -> list[str]:
     ]
 
 
-def find_places(site: Path) -> list[Place]:
-    """Every section, table and figure, in both languages.
+def find_places(site: Path, pages: Sequence[str]) -> list[Place]:
+    """Every section, table and figure of the pages, in both languages, in order.
 
     Raises:
         PageError: an id that one language lacks.
     """
     places = []
-    for page in pages(site):
+    for page in pages:
         english, chinese = (read_html(site / folder / page).places for folder in ("", "zh"))
         names, twins = ([name for name, *_ in found] for found in (english, chinese))
         if names != twins:
             differ = sorted(set(names) ^ set(twins)) or "their order"
             raise PageError(f"{page}: ids differ between the languages: {differ}")
-        for (name, kind, title), (_, _, chinese_title) in zip(english, chinese, strict=True):
+        named = zip(english, _titles(english), _titles(chinese), strict=True)
+        for (name, kind, _), title, chinese_title in named:
             places.append(Place(page, name, kind, {"en": title, "zh": chinese_title}))
     return places
+
+
+def _titles(found: Sequence[tuple[str, str, str]]) -> list[str]:
+    """What to call a page's places elsewhere: the chapter's number or name before each."""
+    if not found:
+        return []
+    first, *others = [title for *_, title in found]
+    chapter = first.split()[0] if first[:1].isdigit() else first
+    return [first, *(f"{chapter} · {_SENTENCE.split(title)[0]}" for title in others)]
 
 
 # The promise
@@ -291,7 +303,7 @@ def _leads_somewhere(site: Path, path: Path, link: str, read: dict[Path, Html]) 
 
 def missing_twins(site: Path) -> Iterator[str]:
     """Pages without a link to themselves in the other language."""
-    for page in pages(site):
+    for page in list_pages(site):
         depth = page.count("/")
         links = {"zh": "../" * depth + f"zh/{page}", "en": "../" * (depth + 1) + page}
         for folder, other in (("", "zh"), ("zh/", "en")):

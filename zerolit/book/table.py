@@ -113,7 +113,7 @@ def _cell(value: Any, spec: str, language: str) -> str:
 
 def _html(value: Any, spec: str, language: str) -> str:
     text = escape(_cell(value, spec, language))
-    if spec == "link":
+    if spec == "link" and value is not None:
         return f'<a href="{escape(value[1])}">{text}</a>'
     return f"<code>{text}</code>" if spec == "code" else text
 

@@ -43,3 +43,12 @@ document.querySelectorAll("input[data-filters]").forEach((input) => {
     });
   });
 });
+
+// What Material adds after loading: buttons are no landmark; what scrolls takes focus.
+function attend() {
+  document.querySelectorAll("nav.md-code__nav:not([role])").forEach((nav) => nav.setAttribute("role", "none"));
+  const scrolling = ".md-typeset__scrollwrap:not([tabindex]), div.arithmatex:not([tabindex])";
+  document.querySelectorAll(scrolling).forEach((box) => { box.tabIndex = 0; });
+}
+attend();
+new MutationObserver(attend).observe(document.body, { childList: true, subtree: true });

@@ -1,0 +1,161 @@
+"""Faults of blocks and of the machine, injected: each is named, and the last good site is whole."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.site.test_gate import fails
+from zerolit.book import build as building
+from zerolit.book.build import BuildFailed, build_site, check_site
+from zerolit.book.ledger import REFERENCE
+from zerolit.book.places import PUBLISHED
+
+TABLE = "from zerolit.book import Table\ntable = Table('ring-proofs', {'step': 'd'}, [(1,)])"
+BLOCKS = {
+    "hangs": ("while True: pass", "block 'b': PageTimeout: the page takes longer than 2 s"),
+    "hangs and catches everything": (
+        "import time\nwhile True:\n    try:\n        time.sleep(9)\n    except Exception: pass",
+        "block 'b': PageTimeout: the page takes longer than 2 s, the limit for a page",
+    ),
+    "prints no table": (TABLE, "en/index.md: a block makes 'ring-proofs' and prints nothing of it"),
+    "does nothing": ("x = 1", "block 'b': PageError: it shows no source, prints nothing and names"),
+    "names what another page has": (
+        "from zerolit.book import result\nresult('two.n', 1)",
+        "'two.n' is a result of index.md already",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_block_that(tiny, name):
+    code, told = BLOCKS[name]
+    block = f'```python exec="true" id="b"\n{code}\n```\n'
+    tiny.add(block)
+    if name.startswith("names"):
+        tiny.write(f"# Two {{ #two }}\n\n{block}", "two.md")
+    fails(tiny, told)
+
+
+def test_a_block_that_gives_another_result_when_it_is_run_again(tiny):
+    code = "import builtins\nbuiltins.runs = getattr(builtins, 'runs', 0) + 1"
+    code += "\nfrom zerolit.book import result\nresult('tiny.runs', builtins.runs)"
+    tiny.add(f'```python exec="true" id="b"\n{code}\n```')
+    fails(tiny, r"zh/index.md, block 'b': .*'tiny.runs' is \d+ when run again, for Chinese; it was")
+
+
+def test_a_cell_that_is_another_when_it_is_run_again(tiny):
+    code = "import random\nfrom zerolit.book import Table"
+    code += "\nprint(Table('ring-proofs', {'step': 'd'}, [(random.getrandbits(60),)]))"
+    tiny.add(f'```python exec="true" id="b"\n{code}\n```')
+    fails(tiny, r"zh/index.md, block 'b': .*'ring-proofs.step' is .* when run again")
+
+
+def test_a_page_that_loses_an_id(tiny):
+    build_site(tiny.root, accept=True)
+    tiny.write(Path(tiny.root / "docs/en/index.md").read_text().replace("#home", "#house"))
+    with pytest.raises(BuildFailed, match=r"index.html#home: published once, gone now"):
+        build_site(tiny.root)
+    assert 'id="home"' in tiny.page() and not list(tiny.root.glob(".site-*"))
+
+
+def test_a_table_that_is_gone_has_lost_its_id(tiny):
+    block = '```python exec="true" id="b"\n' + TABLE + "\nprint(table)\n```"
+    tiny.add(block)
+    build_site(tiny.root, accept=True)
+    tiny.add("")
+    with pytest.raises(BuildFailed, match=r"index.html#ring-proofs: published once, gone now"):
+        build_site(tiny.root)
+
+
+def full_disk(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("mkdocs.utils.write_file", "No space left on device"),  # a page
+        ("zerolit.book.ledger.write_build", "No space left on device"),
+        ("tempfile.mkdtemp", "the site could not be written: .*No space left on device"),
+    ],
+)
+def test_a_full_disk(tiny, monkeypatch, what, told):
+    monkeypatch.setattr(what, full_disk)
+    fails(tiny, told)
+
+
+def test_a_full_disk_during_the_swap(tiny, monkeypatch):
+    rename = Path.rename
+
+    def fill_up(path, target):
+        return full_disk() if path.name == "new" else rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fill_up)
+    fails(tiny, "the new site could not be put in place: .*No space left on device")
+
+
+def test_two_builds_at_once(tiny):
+    refused = []
+
+    def build_another(_):
+        with pytest.raises(BuildFailed, match=r"another build of .* is running; wait until"):
+            check_site(tiny.root)
+        refused.append(True)
+
+    build_site(tiny.root, build_another)
+    assert len(refused) == 2 and "The sum is 2." in tiny.page()
+    build_site(tiny.root)  # the lock is gone with the first
+
+
+def test_a_killed_build(tiny):
+    """SIGKILL: nothing can be tidied up. The next build does it."""
+    build_site(tiny.root)
+    tiny.add('```python exec="true" id="b"\nimport time\ntime.sleep(1.5)\nprint(1)\n```')
+    command = [sys.executable, "-m", "zerolit", "build"]
+    killed = subprocess.Popen(command, cwd=tiny.root, stderr=subprocess.DEVNULL)
+    wait_for(lambda: list(tiny.root.glob(".site-*")))
+    killed.send_signal(signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    assert "The sum is 2." in tiny.page()  # the last good site is whole
+    assert list(tiny.root.glob(".site-*"))
+    build_site(tiny.root)
+    assert not list(tiny.root.glob(".site-*"))
+
+
+def wait_for(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_build_killed_between_its_two_renames(tiny):
+    build_site(tiny.root)
+    left = tiny.root / ".site-left"
+    left.mkdir()
+    (tiny.root / "site").rename(left / "old")
+    tiny.add("[there](nowhere.md)")
+    with pytest.raises(BuildFailed, match="nowhere"):
+        build_site(tiny.root)
+    assert "The sum is 2." in tiny.page() and not left.exists()
+
+
+def test_a_reference_that_is_no_ledger(tiny):
+    (tiny.root / REFERENCE).write_text("{")
+    fails(tiny, "ledger.json is not a ledger")
+
+
+def test_published_places_are_kept_when_accepting_fails(tiny, monkeypatch):
+    build_site(tiny.root, accept=True)
+    before = (tiny.root / PUBLISHED).read_text()
+    tiny.add("## More { #more }\n\n[there](nowhere.md)")
+    with pytest.raises(BuildFailed):
+        build_site(tiny.root, accept=True)
+    assert (tiny.root / PUBLISHED).read_text() == before
+    assert building.site.unpublished == []
