@@ -132,10 +132,10 @@ def test_an_image_and_a_script_are_links_too(site):
 
 
 def test_a_page_without_a_link_to_its_twin(site):
-    assert list(missing_twins(site)) == []
+    assert list(missing_twins(site, ["a.html"])) == []
     page = site / "zh" / "a.html"
     page.write_text(page.read_text().replace("../a.html", "../b.html"))
-    assert list(missing_twins(site)) == ["zh/a.html: no link to its twin, ../a.html"]
+    assert list(missing_twins(site, ["a.html"])) == ["zh/a.html: no link to its twin, ../a.html"]
 
 
 def test_machines_can_read_the_places(site):

@@ -1,11 +1,26 @@
-"""A tiny site in two languages, to inject failures into."""
+"""The real site, built once; and a tiny one in two languages, to inject failures into."""
 
 import textwrap
 from pathlib import Path
 
 import pytest
 
+from tests.site.browser import chromium
+from zerolit.book.build import Built, build_into
+
 ROOT = Path(__file__).resolve().parents[2]
+
+PAGES = [
+    "index",
+    "ring-all-reduce",
+    "traffic-and-time",
+    "bigger-batch",
+    "zero",
+    "reproduce",
+    "links",
+    "reference",
+]
+ALL = [f"{folder}{page}.html" for page in PAGES for folder in ("", "zh/")]
 
 ENGLISH = f"""
 site_name: tiny
@@ -67,3 +82,22 @@ class TinySite:
 @pytest.fixture
 def tiny(tmp_path: Path) -> TinySite:
     return TinySite(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory) -> tuple[Path, Built]:
+    """The real site, built once, and what came of it."""
+    folder = tmp_path_factory.mktemp("built") / "site"
+    return folder, build_into(ROOT, folder)
+
+
+@pytest.fixture(scope="session")
+def site(built) -> Path:
+    """Its folder."""
+    return built[0]
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with chromium() as browser:
+        yield browser

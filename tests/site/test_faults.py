@@ -23,7 +23,10 @@ BLOCKS = {
         "import time\nwhile True:\n    try:\n        time.sleep(9)\n    except Exception: pass",
         "block 'b': PageTimeout: the page takes longer than 2 s, the limit for a page",
     ),
-    "prints no table": (TABLE, "en/index.md: a block makes 'ring-proofs' and prints nothing of it"),
+    "prints no table": (
+        TABLE + "\nfrom zerolit.book import result\nresult('b.n', 1)",
+        "en/index.md: a block makes 'ring-proofs' and prints nothing of it",
+    ),
     "does nothing": ("x = 1", "block 'b': PageError: it shows no source, prints nothing and names"),
     "names what another page has": (
         "from zerolit.book import result\nresult('two.n', 1)",

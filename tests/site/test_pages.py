@@ -1,38 +1,16 @@
 """The built site, opened from disk in a browser, in both languages."""
 
+import gzip
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import Page
 
-from tests.site.browser import chromium
-from tests.site.conftest import ROOT
-from zerolit.book.build import build_into
-
-PAGES = [
-    "index",
-    "ring-all-reduce",
-    "traffic-and-time",
-    "bigger-batch",
-    "zero",
-    "reproduce",
-    "links",
-    "reference",
-]
-ALL = [f"{folder}{page}.html" for page in PAGES for folder in ("", "zh/")]
-
-
-@pytest.fixture(scope="session")
-def site(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("built") / "site"
-    build_into(ROOT, folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def browser():
-    with chromium() as browser:
-        yield browser
+from tests.site.browser import web_tool
+from tests.site.conftest import ALL, PAGES
 
 
 def test_every_page_is_tested(site):
@@ -40,26 +18,81 @@ def test_every_page_is_tested(site):
     assert built == {*ALL, "404.html", "zh/404.html"}
 
 
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
-def test_a_page_stands_alone_and_fits(site, browser, name, scheme, width):
+@dataclass
+class Visit:
+    """A page as a reader has it, loaded once for all tests that only look."""
+
+    name: str
+    scheme: str
+    width: int
+    page: Page
+    asked: list[str]
+    broken: list[str]
+
+
+VISITS = [(n, scheme, width) for n in ALL for scheme in ("light", "dark") for width in (1280, 360)]
+
+
+@pytest.fixture(scope="module", params=VISITS, ids=lambda v: "-".join(map(str, v)))
+def visit(site, browser, request):
+    name, scheme, width = request.param
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     asked, broken = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: broken.append(str(error)))
     page.goto((site / name).as_uri())
     page.wait_for_load_state("networkidle")
-    assert [url for url in asked if not url.startswith((site.as_uri(), "data:", "blob:"))] == []
-    assert broken == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    formulas = "document.querySelectorAll('.arithmatex').length"
-    assert page.evaluate(formulas) == page.evaluate("document.querySelectorAll('.katex').length")
-    assert page.evaluate("document.querySelectorAll('.katex-error').length") == 0
-    assert "{{" not in page.inner_text("article")
-    wanted = "slate" if scheme == "dark" else "default"
-    assert page.get_attribute("body", "data-md-color-scheme") == wanted
+    yield Visit(name, scheme, width, page, asked, broken)
     page.close()
+
+
+def test_nobody_else_is_asked(site, visit):
+    local = (site.as_uri(), "data:", "blob:")
+    assert [url for url in visit.asked if not url.startswith(local)] == []
+    assert visit.broken == []
+
+
+def test_it_fits_in_its_scheme(visit):
+    assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    wanted = "slate" if visit.scheme == "dark" else "default"
+    assert visit.page.get_attribute("body", "data-md-color-scheme") == wanted
+
+
+def test_every_formula_and_every_result_is_rendered(visit):
+    formulas = "document.querySelectorAll('.arithmatex').length"
+    katex = "document.querySelectorAll('.katex').length"
+    assert visit.page.evaluate(formulas) == visit.page.evaluate(katex)
+    assert visit.page.evaluate("document.querySelectorAll('.katex-error').length") == 0
+    prose = "[...document.querySelectorAll('article :is(p, li, td, th, caption, figcaption)')]"
+    prose += ".map(e => { e = e.cloneNode(true); e.querySelectorAll('code, pre, .katex')"
+    prose += ".forEach(x => x.remove()); return e.textContent }).join(' ')"
+    text = visit.page.evaluate(prose)
+    assert not any(sign in text for sign in ("$", "\\(", "\\[", "{{"))
+
+
+def test_axe_finds_no_violation(visit):
+    visit.page.evaluate(web_tool("axe-core/axe.min.js").read_text())
+    found = visit.page.evaluate("axe.run().then(result => result.violations)")
+    assert [(v["id"], [node["html"][:120] for node in v["nodes"]][:3]) for v in found] == []
+
+
+def test_it_is_light(site, visit):
+    html = (site / visit.name).read_text()
+    before = html[: html.find("<figure")] if "<figure" in html else html
+    assert len(gzip.compress(before.encode())) <= 100_000
+    files = {urlsplit(url).path for url in visit.asked if url.startswith("file:")}
+    sizes = [Path(file).stat().st_size for file in files if "search" not in file]
+    assert len(sizes) > 5 and sum(sizes) <= 1_000_000
+
+
+def test_figures_and_tables_speak_for_themselves(visit):
+    for figure in visit.page.locator("article svg[role=img]").all():
+        assert len(figure.get_attribute("aria-label")) > 20
+    count = "document.querySelectorAll('article figure svg:not([role=img])').length"
+    assert visit.page.evaluate(count) == 0
+    headless = "[...document.querySelectorAll('article .zl-table table')]"
+    headless += ".filter(t => !t.caption || !t.tHead || t.tHead.querySelectorAll('th').length < 2)"
+    assert visit.page.evaluate(f"{headless}.length") == 0
 
 
 @pytest.mark.parametrize(("folder", "words"), [("", "bottleneck"), ("zh/", "瓶颈")])

@@ -37,12 +37,13 @@ def finish(root: Path, folder: Path, site: Site) -> None:
         "results": lambda language, page: str(results_table(site, page)),
     }
     _fill(folder, due)
-    places = linking.find_places(folder, site.pages or linking.list_pages(folder))
+    pages = site.pages or linking.list_pages(folder)
+    places = linking.find_places(folder, pages)
     site.unpublished = linking.check_published(root, places)
     _fill(folder, {"places": lambda language, _: str(places_table(places, language))})
     linking.write_index(folder, places)
     linking.write_redirects(folder, linking.read_redirects(root))
-    wrong = linking.broken_links(folder) + list(linking.missing_twins(folder))
+    wrong = linking.broken_links(folder) + list(linking.missing_twins(folder, pages))
     if wrong:
         raise PageError("links that lead nowhere: " + "; ".join(wrong))
 

@@ -301,9 +301,9 @@ def _leads_somewhere(site: Path, path: Path, link: str, read: dict[Path, Html]) 
     return known is None or not fragment or fragment in known.ids | {"__skip"}
 
 
-def missing_twins(site: Path) -> Iterator[str]:
-    """Pages without a link to themselves in the other language."""
-    for page in list_pages(site):
+def missing_twins(site: Path, pages: Sequence[str]) -> Iterator[str]:
+    """Those of the pages without a link to themselves in the other language."""
+    for page in pages:
         depth = page.count("/")
         links = {"zh": "../" * depth + f"zh/{page}", "en": "../" * (depth + 1) + page}
         for folder, other in (("", "zh"), ("zh/", "en")):

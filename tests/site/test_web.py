@@ -1,0 +1,147 @@
+"""The built pages as others judge them: validators, readers with a keyboard, a slow line."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.site.browser import lacks, web_tool
+from tests.site.conftest import ALL, PAGES, ROOT
+from zerolit.book.places import forgotten
+
+
+def test_every_page_validates(site):
+    """The Nu Html Checker finds no error; that the API is in English on Chinese pages is meant."""
+    if shutil.which("java") is None:
+        lacks("no java on this machine (Debian: apt-get install default-jre-headless)")
+    command = ["java", "-jar", web_tool("vnu-jar/build/dist/vnu.jar"), "--errors-only"]
+    checked = [*ALL, "404.html", "zh/404.html"]
+    files = [str(site / name) for name in checked]
+    run = subprocess.run([*command, "--format", "gnu", *files], capture_output=True, text=True)
+    assert run.stderr.replace(str(site), "") == "" and run.returncode == 0
+
+
+def test_the_validator_is_listening(tmp_path):
+    """It does find what is wrong."""
+    if shutil.which("java") is None:
+        lacks("no java on this machine (Debian: apt-get install default-jre-headless)")
+    page = tmp_path / "bad.html"
+    page.write_text("<!doctype html><html lang=en><title>x</title><p tabindex=''>x</p>")
+    jar = web_tool("vnu-jar/build/dist/vnu.jar")
+    assert subprocess.run(["java", "-jar", jar, page], capture_output=True).returncode == 1
+
+
+@pytest.fixture
+def reader(browser):
+    """A page in a browser that lets it use the clipboard."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    yield context.new_page()
+    context.close()
+
+
+def clipboard(page):
+    return page.evaluate("navigator.clipboard.readText()")
+
+
+@pytest.mark.parametrize("folder", ["", "zh/"])
+def test_a_permalink_is_seen_and_copies_the_full_address(site, reader, folder):
+    page = site / f"{folder}zero.html"
+    reader.goto(page.as_uri())
+    for name in ("the-stages", "zero-stages", "zero-stored"):  # a section, a table, a figure
+        link = reader.locator(f'a.headerlink[href$="#{name}"]')
+        assert float(link.evaluate("element => getComputedStyle(element).opacity")) >= 0.5
+        link.focus()
+        reader.keyboard.press("Enter")
+        reader.wait_for_selector(".zl-copied")
+        assert clipboard(reader) == f"{page.as_uri()}#{name}"
+
+
+@pytest.mark.parametrize(("folder", "words"), [("", "moves WALL"), ("zh/", "重叠 推远")])
+def test_the_page_of_links_filters_and_copies_by_keyboard(site, reader, folder, words):
+    reader.goto((site / f"{folder}links.html").as_uri())
+    rows = reader.locator("[data-table=places] tbody tr:not([hidden])")
+    assert rows.count() > 90
+    reader.focus("#zl-filter")
+    reader.keyboard.insert_text(words)
+    assert rows.count() == 1 and "traffic-efficiency" in rows.first.inner_text()
+    for _ in range(2):  # the link to the place, then its Markdown in English
+        reader.keyboard.press("Tab")
+        if reader.evaluate("document.activeElement.matches('.zl-table')"):
+            reader.keyboard.press("Tab")
+    reader.keyboard.press("Enter")
+    reader.wait_for_selector(".zl-copied")
+    address = (site / "traffic-and-time.html").as_uri()
+    assert clipboard(reader).endswith(f"]({address}#traffic-efficiency)")
+    reader.keyboard.press("Tab")
+    reader.keyboard.press("Enter")
+    reader.wait_for_function("document.activeElement.matches('.zl-copied')")
+    address = (site / "zh/traffic-and-time.html").as_uri()
+    assert clipboard(reader).endswith(f"]({address}#traffic-efficiency)")
+
+
+def test_answers_open_and_search_starts_by_keyboard(site, reader):
+    reader.goto((site / "zero.html").as_uri())
+    reader.locator("details > summary").first.focus()
+    reader.keyboard.press("Enter")
+    assert reader.locator("details").first.evaluate("element => element.open")
+    reader.keyboard.press("Escape")
+    reader.evaluate("document.activeElement.blur()")
+    reader.keyboard.press("/")
+    reader.wait_for_function("document.activeElement.matches('.md-search__input')")
+
+
+def test_old_addresses_work_in_a_browser(tiny, reader):
+    from zerolit.book.build import build_site
+
+    config = (tiny.root / "mkdocs.yml").read_text() + "extra_javascript: [assets/redirects.js]\n"
+    (tiny.root / "mkdocs.yml").write_text(config)
+    tiny.add("## New { #new }\n")
+    moves = {"index.html#old": "index.html#new", "gone.html#x": "index.html#home"}
+    moves["gone.html"] = "index.html"
+    lines = [f"{old} -> {new}\n" for old, new in moves.items()]
+    (tiny.root / "docs" / "redirects.txt").write_text("".join(lines))
+    build_site(tiny.root)
+    for folder in ("", "zh/"):
+        root = (tiny.root / "site").as_uri() + f"/{folder}"
+        for old, new in {**moves, "gone.html#new": "index.html#new"}.items():
+            reader.goto(root + old)
+            reader.wait_for_function(f"location.href === {root + new!r}", timeout=5000)
+
+
+def test_two_builds_of_one_commit_are_the_same_bytes(site, tmp_path):
+    """The other one in a process of its own, a moment later."""
+    code = "import sys; from pathlib import Path; from zerolit.book.build import build_into\n"
+    code += "build_into(Path(sys.argv[1]), Path(sys.argv[2]))"
+    command = [sys.executable, "-c", code, str(ROOT), str(tmp_path / "site")]
+    subprocess.run(command, check=True, capture_output=True)
+    one, other = contents(site), contents(tmp_path / "site")
+    assert one.keys() == other.keys()
+    assert [name for name in one if one[name] != other[name]] == []
+
+
+def contents(folder):
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def test_the_site_is_as_its_reference_says(built):
+    """The committed reference may come from another machine."""
+    assert built[1].drift == [] and built[1].unpublished == []
+
+
+def test_no_published_place_was_ever_forgotten():
+    lost = forgotten(ROOT)
+    if lost is None:
+        pytest.skip("no git history here to compare docs/anchors.txt with")
+    assert lost == set()
+
+
+def test_every_chapter_links_its_own_results(site):
+    for name in PAGES[1:5]:
+        for folder in ("", "zh/"):
+            assert (
+                f'href="reproduce.html#results-{name}"'
+                in (site / folder / f"{name}.html").read_text()
+            )
