@@ -132,9 +132,11 @@ def build_into(root: Path, folder: Path, on_page: OnPage | None = None) -> Built
     when = ledger.git(root, "log", "-1", "--format=%ct")
     if when:  # two builds of one commit are the same, whatever the day
         os.environ["SOURCE_DATE_EPOCH"] = when
+    import jieba
     from mkdocs.commands.build import build
     from mkdocs.config import load_config
 
+    jieba.setLogLevel("WARNING")  # it reports on its dictionary
     complaints = _Complaints()
     logger = logging.getLogger("mkdocs")
     logger.addHandler(complaints)
