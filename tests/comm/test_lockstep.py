@@ -1,5 +1,7 @@
 """The lock step itself: which message moves when, and what is said when none can."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -103,3 +105,31 @@ def test_a_misfit_tells_both_sizes_and_dtypes():
     assert str(told.value) == (
         "step 1: rank 1 sends chunk 4 of (2, 3) float32 to rank 0, which expects (5,) float64"
     )
+
+
+def test_on_threads_ranks_compute_at_the_same_time():
+    """Each waits for the other between two messages; one after the other would wait for ever."""
+    together = threading.Barrier(2, timeout=10)
+
+    def program(rank, size, x):
+        together.wait()
+        x += yield Swap(x, to=1 - rank, frm=1 - rank, like=x)
+        together.wait()
+        return x[0]
+
+    assert simulate(program, [np.ones(1), np.ones(1)], threads=2) == [2, 2]
+
+
+def test_an_error_on_a_thread_is_that_ranks():
+    def program(rank, size, x):
+        if rank == 1:
+            raise ZeroDivisionError("rank 1")
+        yield Swap(x, to=1 - rank, frm=1 - rank, like=x)
+
+    with pytest.raises(ZeroDivisionError, match="rank 1"):
+        simulate(program, [np.ones(1)] * 2, threads=2)
+
+
+def test_no_threads():
+    with pytest.raises(ValueError, match="threads is 0; it must be at least 1"):
+        simulate(lambda rank, size, x: iter(()), [np.ones(1)], threads=0)

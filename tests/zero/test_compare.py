@@ -49,6 +49,15 @@ def test_adam_magnifies_what_sgd_does_not():
     assert sgd[-1].parameter_gap < adam[-1].parameter_gap / 10
 
 
+def test_threads_change_no_bit():
+    assert zero.bigger_batch(steps=3, threads=3) == bigger_batch(steps=20)[:3]
+
+
+def test_sums_in_float64_do_not_help_gradients_that_are_computed_in_float32():
+    steps = bigger_batch(steps=3, master_dtype=torch.float64)
+    assert all(0 < step.gradient_gap < 2**-20 for step in steps)
+
+
 def test_fewer_sequences_than_ranks():
     with pytest.raises(ValueError, match="batch_size is 32; 33 ranks need at least 33 sequences"):
         zero.bigger_batch(size=33)

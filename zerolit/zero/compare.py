@@ -1,6 +1,7 @@
 """Data parallelism beside one big batch: the same gradients, and how far the runs part."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import torch
@@ -43,6 +44,7 @@ def bigger_batch(
     sgd: float | None = None,
     batch_size: int = 32,
     master_dtype: torch.dtype | None = None,
+    threads: int = 1,
     on_step: Callable[[], object] = lambda: None,
 ) -> list[Step]:
     """Train on `size` ranks with a share of each batch, and on one with all of it.
@@ -50,6 +52,7 @@ def bigger_batch(
     Args:
         sgd: the learning rate of plain SGD; None is AdamW as in `train`.
         master_dtype: as in `Recipe`.
+        threads: how many of the runs compute at once; the bits do not depend on it.
         on_step: called after each step, to show progress.
 
     Raises:
@@ -62,13 +65,12 @@ def bigger_batch(
     mirror = _workers(config, recipe, size, sgd=0.0)  # stays at the one's parameters
     names = [name for name, _ in make_model(config).named_parameters()]
     told = []
-    with one_thread():
+    with one_thread(), ThreadPoolExecutor(threads) as pool:
         for x, y in draw_batches(steps, batch_size, config.context):
-            parts = share_out(x, y, size, 1)
+            parts, whole = share_out(x, y, size, 1), share_out(x, y, 1, 1)
             _copy_parameters(one[0], mirror)
-            step(stage0, mirror, parts)
-            single = step(stage0, one, share_out(x, y, 1, 1))
-            mean = step(stage0, many, parts)
+            runs = ((mirror, parts), (many, parts), (one, whole))
+            _, mean, single = pool.map(lambda run: step(stage0, *run), runs)
             differences = _differences(one[0], mirror[0], "gradients")
             gradient_gap = max(part.max().item() for part in differences)
             gaps = _by_name(names, _differences(one[0], many[0], "parameters"))
