@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,8 +12,10 @@ import torch
 from zerolit import zero
 from zerolit.gpt import BASE_CONFIG
 from zerolit.zero import checkpoint
+from zerolit.zero.train import gpt_worker
 
 train = cache(zero.train)
+DOUBLE = replace(BASE_CONFIG, dtype=torch.float64)
 EXACT = replace(BASE_CONFIG, qkv_bias=False, dtype=torch.float64)
 
 
@@ -73,6 +76,28 @@ def test_a_save_that_fails_leaves_the_one_before_whole(saved, monkeypatch):
     assert [path.name for path in saved.parent.iterdir()] == ["checkpoint"]
 
 
+def test_a_rename_that_fails_leaves_the_one_before_whole(saved, monkeypatch):
+    rename, calls = Path.rename, []
+
+    def second_fails(path, target):
+        calls.append(path)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", second_fails)
+    with pytest.raises(OSError, match="No space left"):
+        zero.train(0, size=1, steps=3, save=saved)
+    assert checkpoint.load(saved).step == 2
+    assert [path.name for path in saved.parent.iterdir()] == ["checkpoint"]
+
+
+def test_killed_between_the_renames(saved):
+    saved.rename(saved.with_name(".checkpoint-old"))
+    assert checkpoint.load(saved).step == 2
+    assert [path.name for path in saved.parent.iterdir()] == ["checkpoint"]
+
+
 def damage(path):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
@@ -89,7 +114,15 @@ def damage(path):
             "rank-00000.pt is damaged, or of another checkpoint",
         ),
         (lambda c: (c / "index.json").unlink(), "index.json is missing; .* is not a checkpoint"),
-        (lambda c: (c / "index.json").write_text("{"), "index.json is damaged: it is not JSON"),
+        (lambda c: (c / "index.json").write_text("{"), "index.json is damaged: it is not the"),
+        (lambda c: (c / "index.json").write_text("[]"), "index.json is damaged: it is not the"),
+        (lambda c: (c / "index.json").write_bytes(b"\xff"), "index.json is damaged: it is not the"),
+        (
+            lambda c: (c / "index.json").write_text(
+                (c / "index.json").read_text().replace('"step": 2', '"step": 1')
+            ),
+            "index.json is damaged: its content has another digest",
+        ),
     ],
 )
 def test_a_bad_file_is_refused_by_name(saved, harm, told):
@@ -99,10 +132,19 @@ def test_a_bad_file_is_refused_by_name(saved, harm, told):
 
 
 def test_another_model_is_refused(saved):
+    with pytest.raises(ValueError, match="layers is 2 in the checkpoint, 1 here"):
+        zero.train(0, size=1, steps=3, config=replace(BASE_CONFIG, layers=1), resume=saved)
+    with pytest.raises(ValueError, match="heads is 4 in the checkpoint, 2 here"):  # same shapes
+        zero.train(0, size=1, steps=3, config=replace(BASE_CONFIG, heads=2), resume=saved)
+
+
+def test_parameters_of_other_shapes_are_refused(saved):
+    read = checkpoint.load(saved)
+    worker = gpt_worker(0, 0, 1, replace(BASE_CONFIG, layers=1))
     # 2 of the embedding, 12 of the one block, and 2 norms of the head come first.
     told = r"parameter 16 has shape \[192, 64\] in the checkpoint, \[44, 64\] in the model"
     with pytest.raises(ValueError, match=told):
-        zero.train(0, size=1, steps=3, config=replace(BASE_CONFIG, layers=1), resume=saved)
+        checkpoint.restore(read, [worker])
 
 
 def test_a_run_that_is_over_already(saved):
@@ -112,7 +154,7 @@ def test_a_run_that_is_over_already(saved):
 
 def test_the_index_can_be_read_by_people(saved):
     index = json.loads((saved / "index.json").read_text())
-    assert index["step"] == 2 and index["order"]["size"] == 3 and len(index["sha256"]) == 3
+    assert index["step"] == 2 and index["about"]["order"]["size"] == 3 and len(index["sha256"]) == 3
     shapes = [shape for unit in index["units"].values() for shape in unit]
     assert sum(math.prod(shape) for shape in shapes) == 111_872
 
@@ -129,6 +171,11 @@ def test_the_index_can_be_read_by_people(saved):
         ({"stage": 0, "accumulate": 2}, {"stage": 1, "accumulate": 2}, "bitwise"),
         ({"stage": 0, "accumulate": 2}, {"stage": 2, "accumulate": 2}, "to rounding"),
         ({"stage": 3, "accumulate": 2}, {"stage": 2, "accumulate": 2}, "bitwise"),
+        ({"stage": 1, "size": 4}, {"stage": 1, "size": 4, "direction": -1}, "to rounding"),
+        ({"stage": 1}, {"stage": 1, "clip": 0.01}, "with another recipe"),
+        ({"stage": 1}, {"stage": 1, "lr": 0.1}, "with another recipe"),
+        ({"stage": 1}, {"stage": 1, "batch_size": 16}, "with another recipe"),
+        ({"stage": 1}, {"stage": 1, "config": DOUBLE}, "to rounding"),
     ],
 )
 def test_a_run_says_how_it_continues_and_means_it(tmp_path, first, then, told):
@@ -138,7 +185,7 @@ def test_a_run_says_how_it_continues_and_means_it(tmp_path, first, then, told):
     rest = zero.train(**{**first, **then, "steps": 3}, resume=tmp_path / "c")
     whole = train(**{**first, "steps": 3}).parameters
     assert rest.continues == told
-    assert torch.equal(rest.parameters, whole) == (told == "bitwise")
+    assert torch.equal(rest.parameters.float(), whole) == (told == "bitwise")
     assert train(**first).continues is None
 
 

@@ -171,6 +171,21 @@ def test_a_parameter_that_one_rank_alone_reaches_is_updated_on_all(stage):
     assert torch.cat(shares).tolist() == pytest.approx([expected] * 2, abs=1e-6)
 
 
+@pytest.mark.parametrize("stage", range(4))
+def test_a_parameter_that_a_later_step_does_not_reach_stays_put_in_it(stage):
+    workers = [make_worker(stage, r, 2, [Sometimes()], squares) for r in range(2)]
+    x = torch.tensor([[1.0, 2.0], [1.0, 2.0]])
+    kept = []
+    for sign in (1, -1):
+        step(STAGES[stage], workers, share_out(sign * x, torch.zeros(2, 2), 2, 1))
+        unit = workers[0].units[0]
+        unit.release("gradients")
+        workers[1].units[0].release("gradients")
+        kept.append((unit.part("parameters", 1).clone(), workers[0].adamw[unit.name].m.clone()))
+    (first, m), (second, same_m) = kept
+    assert torch.equal(first, second) and torch.equal(m, same_m) and m.any()
+
+
 def test_frozen_parameters_are_counted_on_every_rank():
     for stage in range(4):
         worker = make_worker(stage, 0, 2, odd_modules((1,)), squares)

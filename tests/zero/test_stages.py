@@ -12,7 +12,7 @@ from zerolit.gpt import ALPHABET, BASE_CONFIG, CharTokenizer, build_world, get_b
 from zerolit.gpt import loss_sum as summed
 from zerolit.gpt.hooks import flatten_parameters
 from zerolit.zero import STAGES, Recipe, train
-from zerolit.zero.train import _guarded, draw_batches, gpt_worker, one_thread, share_out
+from zerolit.zero.train import draw_batches, gpt_worker, one_thread, rank_step, share_out
 from zerolit.zero.train import step as train_step
 
 PSI = 111_872
@@ -298,11 +298,11 @@ def test_the_number_of_threads_is_restored():
 
 
 def test_a_yield_with_gradients_switched_off_is_refused():
-    def leaky():
+    def leaky(worker, batches):
         with torch.no_grad():
             yield Swap(torch.zeros(1), to=0)
 
-    program = _guarded(2, leaky())
+    program = rank_step(leaky, gpt_worker(0, 2, 3), [])
     with pytest.raises(ProtocolError, match="rank 2 yields with gradients switched off"):
         next(program)
     assert torch.is_grad_enabled()

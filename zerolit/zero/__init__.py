@@ -4,8 +4,9 @@ from .adamw import FlatAdamW
 from .compare import NoiseScale, Step, bigger_batch, estimate_noise, noise_scale
 from .memory import Memory
 from .recipe import Recipe
+from .run import Run
 from .stages import STAGES, Worker
-from .train import Run, train
+from .train import train
 from .unit import FlatUnit
 
 __all__ = [

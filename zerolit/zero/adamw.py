@@ -31,7 +31,7 @@ class FlatAdamW:
         """Update `params` `[n]` in place from `grads` `[n]`; costs one temporary vector.
 
         Where the mask `keep` `[n]` is true the parameter, m and v stay as they are, as torch.optim
-        leaves a parameter without `.grad`.
+        leaves a parameter without `.grad`; but steps are counted for the whole vector.
 
         Raises:
             ValueError: vectors of another length.

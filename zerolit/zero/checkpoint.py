@@ -1,7 +1,7 @@
 """Checkpoints: each rank writes its shares, and an index says what belongs together.
 
 They can be read back by any number of ranks, into any stage, units and cut; the index also tells
-in which order the run added up, since a run goes on to the bit only in the same order. A checkpoint
+how the run was trained, since one goes on to the bit only in the same order of sums. A checkpoint
 is written beside its place and renamed into it, so that one that was there stays whole until the
 new one is.
 """
@@ -20,6 +20,8 @@ from typing import Any
 import torch
 from torch import Size, Tensor
 
+from zerolit.gpt import Config
+
 from .layout import Layout
 from .recipe import Recipe
 from .stages import Worker
@@ -27,6 +29,7 @@ from .unit import FlatUnit
 
 INDEX = "index.json"
 VECTORS = ("parameters", "m", "v")
+ORDER = ("accumulate", "units", "cut", "direction", "divide", "master_dtype")  # of a recipe
 
 
 @dataclass(frozen=True)
@@ -35,48 +38,84 @@ class Checkpoint:
 
     Attributes:
         step: how many steps had been taken.
-        order: what the order of summation depended on; see `order`.
+        about: what the run's bits depended on; see `describe`.
         shapes: of the parameters, in order.
         vectors: the parameters, m and v, each a vector of the whole model, padding left out.
     """
 
     step: int
-    order: dict[str, Any]
+    about: dict[str, Any]
     shapes: list[list[int]]
     vectors: dict[str, Tensor]
 
 
-def order(stage: int, size: int, recipe: Recipe) -> dict[str, Any]:
-    """What the order of summation, and with it the last bits, depends on.
+def describe(
+    stage: int, size: int, recipe: Recipe, config: Config, batch_size: int
+) -> dict[str, Any]:
+    """What the bits of a run depend on, in three parts: the model, the recipe, the order of sums.
 
     With one micro-batch all stages add up alike; with more, stages 0 and 1 add up micro-batches
     first, 2 and 3 ranks first.
     """
-    return {
-        "size": size,
-        "units": recipe.units,
-        "cut": recipe.cut,
-        "divide": recipe.divide,
-        "master_dtype": str(recipe.master_dtype),
-        "accumulate": recipe.accumulate,
-        "ranks first": recipe.accumulate > 1 and stage >= 2,
-    }
+    how = {name: _word(value) for name, value in vars(recipe).items()}
+    model = {name: _word(value) for name, value in vars(config).items()}
+    order = {name: how.pop(name) for name in ORDER} | {"size": size, "dtype": model.pop("dtype")}
+    order["ranks first"] = recipe.accumulate > 1 and stage >= 2
+    return {"model": model, "recipe": how | {"batch_size": batch_size}, "order": order}
 
 
-def save(folder: Path, workers: Sequence[Worker], step: int, order: dict[str, Any]) -> None:
+def _word(value: Any) -> Any:
+    return str(value) if isinstance(value, torch.dtype) else value
+
+
+def how_it_continues(saved: dict[str, Any], now: dict[str, Any]) -> str:
+    """Whether a run that goes on from a checkpoint is one run with it, and how exactly.
+
+    Raises:
+        ValueError: the checkpoint is of another model.
+    """
+    for name, value in now["model"].items():
+        if saved["model"][name] != value:
+            raise ValueError(f"{name} is {saved['model'][name]} in the checkpoint, {value} here")
+    if saved["recipe"] != now["recipe"]:
+        return "with another recipe"
+    return "bitwise" if saved["order"] == now["order"] else "to rounding"
+
+
+def save(folder: Path, workers: Sequence[Worker], step: int, about: dict[str, Any]) -> None:
     """Write every rank's shares of the parameters, m and v after `step` steps to `folder`."""
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    aside = make_aside(folder)
     try:
-        digests = [_write_rank(aside, worker) for worker in workers]
-        shapes = {unit.name: [list(s) for s in unit.layout.shapes] for unit in workers[0].units}
-        index = {"step": step, "order": order, "units": shapes, "sha256": digests}
-        (aside / INDEX).write_text(json.dumps(index, indent=1))
-        _put_in_place(aside, folder)
+        digests = [write_rank(aside, worker) for worker in workers]
+        commit(aside, folder, workers[0], step, about, digests)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _write_rank(folder: Path, worker: Worker) -> str:
+def make_aside(folder: Path) -> Path:
+    """A new folder beside `folder`, to write to until all is written."""
+    _put_back(folder)
+    return Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+
+
+def commit(
+    aside: Path,
+    folder: Path,
+    worker: Worker,
+    step: int,
+    about: dict[str, Any],
+    digests: Sequence[str],
+) -> None:
+    """Write the index beside the ranks' files, and rename it all into its place."""
+    shapes = {unit.name: [list(s) for s in unit.layout.shapes] for unit in worker.units}
+    index = {"step": step, "about": about, "units": shapes, "sha256": list(digests)}
+    index["digest"] = _digest(index)
+    (aside / INDEX).write_text(json.dumps(index, indent=1))
+    _put_in_place(aside, folder)
+
+
+def write_rank(folder: Path, worker: Worker) -> str:
+    """Write one rank's shares; returns the SHA-256 of its file."""
     shares = {
         unit.name: {
             kind: _share(unit, vector).clone()
@@ -106,11 +145,29 @@ def _name(rank: int) -> str:
 
 
 def _put_in_place(aside: Path, folder: Path) -> None:
-    old = aside.with_name(aside.name + "-old")
+    old = _old(folder)
     if folder.exists():
         folder.rename(old)
-    aside.rename(folder)
+    try:
+        aside.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _old(folder: Path) -> Path:
+    """Where a checkpoint is for the moment in which the next one takes its place."""
+    return folder.with_name(f".{folder.name}-old")
+
+
+def _put_back(folder: Path) -> None:
+    """After a process was killed in that moment: the old one is whole and counts."""
+    if _old(folder).exists():
+        if folder.exists():
+            shutil.rmtree(_old(folder))
+        else:
+            _old(folder).rename(folder)
 
 
 def load(folder: Path) -> Checkpoint:
@@ -119,9 +176,10 @@ def load(folder: Path) -> Checkpoint:
     Raises:
         ValueError: a file that is missing, damaged or of another checkpoint; names it.
     """
+    _put_back(folder)
     index = _read_index(folder)
     ranks = [_read_rank(folder / _name(r), digest) for r, digest in enumerate(index["sha256"])]
-    units, cut = index["units"], index["order"]["cut"]
+    units, cut = index["units"], index["about"]["order"]["cut"]
     layouts = {name: Layout([Size(s) for s in units[name]], len(ranks), cut) for name in units}
     vectors = {
         kind: torch.cat(
@@ -130,17 +188,25 @@ def load(folder: Path) -> Checkpoint:
         for kind in VECTORS
     }
     shapes = list(chain.from_iterable(units.values()))
-    return Checkpoint(index["step"], index["order"], shapes, vectors)
+    return Checkpoint(index["step"], index["about"], shapes, vectors)
 
 
 def _read_index(folder: Path) -> dict:
     path = folder / INDEX
     try:
-        return json.loads(path.read_text())
+        index = json.loads(path.read_text())
+        digest = index.pop("digest")
     except FileNotFoundError:
         raise ValueError(f"{path} is missing; {folder} is not a checkpoint") from None
-    except json.JSONDecodeError:
-        raise ValueError(f"{path} is damaged: it is not JSON") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(f"{path} is damaged: it is not the index of a checkpoint") from None
+    if digest != _digest(index):
+        raise ValueError(f"{path} is damaged: its content has another digest")
+    return index
+
+
+def _digest(index: dict) -> str:
+    return hashlib.sha256(json.dumps(index, sort_keys=True).encode()).hexdigest()
 
 
 def _read_rank(path: Path, digest: str) -> dict[str, dict[str, Tensor]]:

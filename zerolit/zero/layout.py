@@ -52,7 +52,7 @@ class Layout:
             self.pieces = [_up(self.length, size)]
             self.starts = _starts(lengths)
         else:
-            rows = [shape[0] if shape else 1 for shape in shapes]
+            rows = [max(shape[0], 1) if shape else 1 for shape in shapes]
             self.pieces = [n // r * _up(r, size) for n, r in zip(lengths, rows, strict=True)]
             self.starts = _starts(self.pieces)
         self.padded = sum(self.pieces)
@@ -74,7 +74,10 @@ class Layout:
         ]
 
     def shares(self, flat: Tensor) -> Chunks | Packed:
-        """The ranks' shares `[share]` of a vector `[padded]`, as the chunks of a ring."""
+        """The ranks' shares `[share]` of a vector `[padded]`, as the chunks of a ring.
+
+        Those of one piece are views; those of several are packed, so copies: assign to write.
+        """
         pieces = [
             piece.view(self.size, len(piece) // self.size) for piece in flat.split(self.pieces)
         ]

@@ -20,6 +20,7 @@ class Recipe:
         units: what is flattened into one vector: the embedding, each "block" and the head, or the
             whole "model". The ring cuts, and so adds up, differently.
         cut: how a vector is cut among the ranks, "flat" or by "rows"; see `Layout`.
+        direction: of the ring: 1 to the right, -1 to the left, as gloo's runs.
         divide: where gradients are divided by the token count: in the "loss", "before" the sum over
             ranks (as DDP does) or "after" it (as FSDP2 does on gloo).
         master_dtype: of the gradients' sum and of the update, and so of m, v and the parameters
@@ -34,6 +35,7 @@ class Recipe:
     clip: float | None = None
     units: str = "block"
     cut: str = "flat"
+    direction: int = 1
     divide: str = "loss"
     master_dtype: torch.dtype | None = None
     lr: float = 3e-3
@@ -43,6 +45,8 @@ class Recipe:
         for name, allowed in (("units", UNITS), ("cut", CUTS), ("divide", DIVIDE)):
             if (given := getattr(self, name)) not in allowed:
                 raise ValueError(f"{name} is {given!r}; it must be one of {', '.join(allowed)}")
+        if self.direction not in (1, -1):
+            raise ValueError(f"direction is {self.direction}; it must be 1 or -1")
         if self.accumulate < 1:
             raise ValueError(f"accumulate is {self.accumulate}; it must be at least 1")
         if self.clip is not None and not self.clip > 0:

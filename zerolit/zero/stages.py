@@ -60,7 +60,7 @@ def reduce_scatter(w: Worker, unit: FlatUnit, flat: Tensor, tokens: int) -> Rank
     if w.recipe.divide == "before":
         flat /= tokens
     shares = unit.shares(flat)
-    program = ring.reduce_scatter(w.rank, w.size, shares, owner=0)
+    program = ring.reduce_scatter(w.rank, w.size, shares, w.recipe.direction, owner=0)
     yield from in_phase("gradients", program)  # (p-1)/p · its length
     if w.recipe.divide == "after":
         shares[w.rank] /= tokens
@@ -69,7 +69,7 @@ def reduce_scatter(w: Worker, unit: FlatUnit, flat: Tensor, tokens: int) -> Rank
 
 def all_gather(w: Worker, unit: FlatUnit, flat: Tensor, phase: str = "parameters") -> RankProgram:
     """Fill a unit's vector with the other ranks' shares."""
-    program = ring.all_gather(w.rank, w.size, unit.shares(flat), owner=0)
+    program = ring.all_gather(w.rank, w.size, unit.shares(flat), w.recipe.direction, owner=0)
     yield from in_phase(phase, program)  # (p-1)/p · its length
 
 
@@ -84,6 +84,7 @@ def update(w: Worker, unit: FlatUnit) -> None:
     master = w.masters.get(unit.name, unit.part("parameters", n))
     adamw.step(master, unit.part("gradients", n), unit.unreached(n))
     unit.write("parameters", master)
+    unit.reached = [False] * len(unit.params)  # the next step starts anew
 
 
 def sum_over_ranks(w: Worker, value: Tensor, phase: str) -> RankProgram:
@@ -275,7 +276,8 @@ def stage3(w: Worker, batches: Sequence[Batch]) -> RankProgram:
     """ZeRO-3: parameters, too, are kept in shares; a unit is gathered, used and released.
 
     4Ψ/p stored, 3(p-1)/p·Ψ sent for each micro-batch: every unit is gathered twice, in the
-    forward pass and, to run it again, in the backward pass.
+    forward pass and, to run it again, in the backward pass. A module must give the same output
+    both times, so there is no dropout.
     """
     tokens = yield from count_tokens(w, batches)
     for unit in w.units:

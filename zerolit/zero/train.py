@@ -1,9 +1,7 @@
 """Train the tiny GPT on simulated ranks, by any stage, and count what each stores and sends."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,36 +24,9 @@ from zerolit.gpt import (
 from . import checkpoint
 from .memory import Memory
 from .recipe import DEFAULT, Recipe
+from .run import Run, end_step, part_of, put_together
 from .stages import STAGES, Batch, Worker
 from .unit import FlatUnit
-
-
-@dataclass(frozen=True)
-class Run:
-    """What came of a training run.
-
-    Attributes:
-        parameters: the final parameters, one vector, in the model's order.
-        losses: the mean loss per token of each step.
-        sent: elements that each rank sent in the last step, by phase.
-        stored: elements that each rank holds after the update, by kind.
-        released: the same once the gradients are released.
-        peaks: elements at each rank's fullest moment, by kind.
-        moments: for each rank (what happened, elements by kind), one after the other, last step.
-        padded: elements of all units with their padding; `parameters` has Ψ of them.
-        continues: after a resume, "bitwise" if the checkpoint's run had the same order of
-            summation, so that the two runs are one to the bit, else "to rounding".
-    """
-
-    parameters: Tensor
-    losses: list[float]
-    sent: list[Counter[str]]
-    stored: list[Counter[str]]
-    released: list[Counter[str]]
-    peaks: list[Counter[str]]
-    moments: list[list[tuple[str, Counter[str]]]]
-    padded: int
-    continues: str | None
 
 
 def train(
@@ -86,37 +57,25 @@ def train(
             cannot be, or a checkpoint that is damaged, of another model, or of `steps` and more.
     """
     how = Recipe(**recipe)
-    _check(stage, size, steps, batch_size, how)
-    batches = draw_batches(steps, batch_size, config.context)
+    check(stage, size, steps, batch_size, how)
     workers = [gpt_worker(stage, rank, size, config, how) for rank in range(size)]
-    saved = _resume(resume, workers, steps) if resume else None
-    order = checkpoint.order(stage, size, how)
+    about = checkpoint.describe(stage, size, how, config, batch_size)
+    done, continues = go_on(resume, workers, steps, about)
     losses = []
     with one_thread():
-        for x, y in islice(batches, saved.step if saved else 0, None):
+        for x, y in islice(draw_batches(steps, batch_size, config.context), done, None):
             log = CommLog(size)  # only the last step's is told
-            parts = share_out(x, y, size, how.accumulate)
-            losses.append(step(STAGES[stage], workers, parts, log, threads))
+            batches = share_out(x, y, size, how.accumulate)
+            losses.append(step(STAGES[stage], workers, batches, log, threads))
             on_step()
-            stored = [worker.memory.now for worker in workers]
-            moments = [worker.memory.moments[:] for worker in workers]
-            _release_gradients(workers)
+            counts = [end_step(worker, log) for worker in workers]
     if save:
-        checkpoint.save(save, workers, steps, order)
-    return Run(
-        parameters=_collect(workers),
-        losses=losses,
-        sent=_by_phase(log),
-        stored=stored,
-        released=[worker.memory.now for worker in workers],
-        peaks=[worker.memory.peak for worker in workers],
-        moments=moments,
-        padded=sum(unit.layout.padded for unit in workers[0].units),
-        continues=_continues(saved, order),
-    )
+        checkpoint.save(save, workers, steps, about)
+    return put_together(list(map(part_of, workers, counts)), losses, continues)
 
 
-def _check(stage: int, size: int, steps: int, batch_size: int, recipe: Recipe) -> None:
+def check(stage: int, size: int, steps: int, batch_size: int, recipe: Recipe) -> None:
+    """Raise ValueError for a run that cannot be."""
     if stage not in range(len(STAGES)):
         raise ValueError(f"stage is {stage}; it must be 0, 1, 2 or 3")
     if size < 1 or steps < 1:
@@ -128,18 +87,22 @@ def _check(stage: int, size: int, steps: int, batch_size: int, recipe: Recipe) -
         )
 
 
-def _resume(folder: Path, workers: Sequence[Worker], steps: int) -> checkpoint.Checkpoint:
+def go_on(
+    folder: Path | None, workers: Sequence[Worker], steps: int, about: dict[str, Any]
+) -> tuple[int, str | None]:
+    """Restore a checkpoint, if there is one; how many steps it had, and how the run continues.
+
+    Raises:
+        ValueError: a checkpoint that is damaged, of another model, or of `steps` and more.
+    """
+    if folder is None:
+        return 0, None
     saved = checkpoint.load(folder)
     if not saved.step < steps:
         raise ValueError(f"steps is {steps}; {folder} has {saved.step} already, so ask for more")
+    continues = checkpoint.how_it_continues(saved.about, about)
     checkpoint.restore(saved, workers)
-    return saved
-
-
-def _continues(saved: checkpoint.Checkpoint | None, order: dict[str, Any]) -> str | None:
-    if saved is None:
-        return None
-    return "bitwise" if saved.order == order else "to rounding"
+    return saved.step, continues
 
 
 def draw_batches(steps: int, batch_size: int, context: int) -> Iterator[Batch]:
@@ -218,45 +181,29 @@ def step(
     """One training step of all ranks, each with its micro-batches; returns the mean loss."""
 
     def program(rank: int, size: int, worker: Worker) -> RankProgram:
-        return _guarded(rank, stage(worker, batches[rank]))
+        return rank_step(stage, worker, batches[rank])
 
-    for worker in workers:
-        worker.memory.moments.clear()
     losses = simulate(program, workers, log, threads=threads)
     return losses[0]
 
 
-def _guarded(rank: int, program: RankProgram) -> RankProgram:
-    """Refuse a yield under a changed grad mode: it would leak to the rank that runs next."""
+def rank_step(
+    stage: Callable[[Worker, Sequence[Batch]], RankProgram],
+    worker: Worker,
+    batches: Sequence[Batch],
+) -> RankProgram:
+    """One rank's step, which refuses a yield under a changed grad mode.
 
-    def check(_: Swap) -> None:
+    On the simulator the mode would leak to the rank that runs next.
+    """
+
+    def look(_: Swap) -> None:
         if not torch.is_grad_enabled():
             torch.set_grad_enabled(True)
-            raise ProtocolError(f"rank {rank} yields with gradients switched off")
+            raise ProtocolError(f"rank {worker.rank} yields with gradients switched off")
 
-    return tap(program, check)
-
-
-def _release_gradients(workers: Sequence[Worker]) -> None:
-    for worker in workers:
-        for unit in worker.units:
-            unit.release("gradients")
-
-
-def _by_phase(log: CommLog) -> list[Counter[str]]:
-    sent: list[Counter[str]] = [Counter() for _ in range(log.size)]
-    for message in log.messages:
-        sent[message.source][message.phase] += message.elements
-    return sent
-
-
-def _collect(workers: Sequence[Worker]) -> Tensor:
-    """The parameters as one vector, padding left out, from what every rank updates."""
-    whole = []
-    for i, unit in enumerate(workers[0].units):
-        shares = [worker.units[i].part("parameters", unit.layout.share) for worker in workers]
-        whole.append(unit.layout.join(shares).to(unit.dtype))
-    return torch.cat(whole)
+    worker.memory.moments.clear()
+    return tap(stage(worker, batches), look)
 
 
 @contextmanager

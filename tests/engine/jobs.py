@@ -1,0 +1,112 @@
+"""What the launched ranks do: processes need functions that can be imported."""
+
+import os
+import signal
+import time
+
+import torch
+import torch.distributed as dist
+
+from zerolit.comm import Chunks, Swap, in_phase, ring
+from zerolit.engine import all_reduce, drive, status, tell
+
+
+def rank():
+    return dist.get_rank()
+
+
+def say_rank():
+    return rank(), dist.get_world_size(), os.getpid()
+
+
+def fail(message):
+    raise ValueError(message)
+
+
+def fault(which, culprit=1):
+    """A ring all-reduce in which the culprit does something else after the first."""
+    x = torch.ones(8)
+    all_reduce(ring.all_reduce)(x)
+    if rank() == culprit:
+        FAULTS[which]()
+    drive(in_phase("gradients", ring.all_reduce(rank(), dist.get_world_size(), chunks(x))))
+    return x.tolist()
+
+
+def chunks(x):
+    return Chunks(x.tensor_split(dist.get_world_size()))
+
+
+def other(x, phase="gradients"):
+    """The same collective of something else."""
+    drive(in_phase(phase, ring.all_reduce(rank(), dist.get_world_size(), chunks(x))))
+
+
+FAULTS = {
+    "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "exits": lambda: os._exit(3),
+    "raises": lambda: fail("the loss is nan"),
+    "hangs": lambda: time.sleep(1000),
+    "another shape": lambda: other(torch.ones(12)),
+    "another dtype": lambda: other(torch.ones(8, dtype=torch.float64)),
+    "another collective": lambda: other(torch.ones(8), "parameters"),
+}
+
+
+def killed_in_exchange(culprit=1):
+    """Dies while its message is awaited."""
+    if rank() == culprit:
+        status.exchanging(Swap(torch.ones(2), 2, 0, torch.ones(2), phase="gradients"))
+        os.kill(os.getpid(), signal.SIGKILL)
+    other(torch.ones(8))
+
+
+def returns_early(culprit=1):
+    if rank() != culprit:
+        other(torch.ones(8))
+
+
+def waits_for_each_other():
+    """Nobody sends."""
+    x = torch.ones(2)
+    drive(iter_swap(Swap(frm=(rank() + 1) % dist.get_world_size(), like=x, phase="ring")))
+
+
+def iter_swap(swap):
+    yield swap
+
+
+def count_to(n):
+    for i in range(n):
+        tell(i)
+    return n
+
+
+def stock_against_ours(n, direction):
+    """gloo's all-reduce beside our ring, on values whose sum depends on the order."""
+    generator = torch.Generator().manual_seed(rank())
+    x = torch.randn(n, generator=generator)
+    ours, theirs = x.clone(), x.clone()
+    drive(ring.all_reduce(rank(), dist.get_world_size(), chunks(ours), direction, owner=0))
+    dist.all_reduce(theirs)
+    return ours, theirs
+
+
+def collectives():
+    """Our three functions beside torch's."""
+    from functools import partial
+
+    from zerolit.engine import all_gather, reduce_scatter
+
+    size = dist.get_world_size()
+    mine = torch.arange(3.0) + 10 * rank()
+    gathered = torch.empty(3 * size)
+    all_gather(partial(ring.all_gather, owner=0))(gathered, mine)
+    summed = torch.empty(2)
+    whole = torch.arange(2.0 * size) + rank()
+    reduce_scatter(partial(ring.reduce_scatter, owner=0))(summed, whole)
+    return gathered.tolist(), summed.tolist(), whole.tolist()
+
+
+def refuses_max():
+    all_reduce(ring.all_reduce)(torch.ones(2), op=dist.ReduceOp.MAX)

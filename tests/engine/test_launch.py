@@ -1,0 +1,149 @@
+"""The launcher: results by rank, and each fault named with its rank, phase and cause, in time."""
+
+import multiprocessing as mp
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.engine import jobs
+from zerolit.engine import EngineError, launch
+
+SIZE = 4
+
+
+@pytest.fixture(autouse=True, scope="module")
+def warm():
+    """The first launch starts the fork server, which imports torch."""
+    launch(jobs.say_rank, 1)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    """No process, and no file, whatever the test did."""
+    before = set(Path(tempfile.gettempdir()).glob("zerolit-*"))
+    yield
+    assert mp.active_children() == []
+    assert set(Path(tempfile.gettempdir()).glob("zerolit-*")) == before
+    children = subprocess.run(["pgrep", "-f", "_be_rank"], capture_output=True, text=True).stdout
+    assert children == ""
+
+
+def test_results_come_in_rank_order_from_processes_of_their_own():
+    results = launch(jobs.say_rank, SIZE)
+    assert [rank for rank, *_ in results] == [0, 1, 2, 3]
+    assert len({pid for *_, pid in results} | {os.getpid()}) == SIZE + 1
+
+
+def failed(job, *arguments, within=1.0, **options):
+    start = time.monotonic()
+    with pytest.raises(EngineError) as caught:
+        launch(job, SIZE, *arguments, **options)
+    assert time.monotonic() - start < within + 0.5  # half a second to start
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("which", "cause"),
+    [
+        ("killed", "was killed by SIGKILL"),
+        ("exits", "exited (3)"),
+        ("raises", "raised ValueError: the loss is nan"),
+    ],
+)
+@pytest.mark.parametrize("culprit", [0, 1, 3])
+def test_a_rank_that(which, cause, culprit):
+    error = failed(jobs.fault, which, culprit)
+    assert (error.rank, error.cause) == (culprit, cause)
+    assert str(error) == f"rank {culprit} {cause} (computing, phase 'all-gather')"
+
+
+def test_a_rank_killed_in_a_collective():
+    error = failed(jobs.killed_in_exchange)
+    assert (error.rank, error.phase, error.cause) == (1, "gradients", "was killed by SIGKILL")
+
+
+def test_a_rank_that_hangs():
+    error = failed(jobs.fault, "hangs", timeout=1.5, within=1.5 + 2)
+    assert (error.rank, error.cause) == (1, "hangs: no sign for 1.5 s")
+
+
+@pytest.mark.parametrize(
+    ("which", "told"),
+    [
+        ("another shape", r"sends \(3,\) torch.float32 to rank 2, which expects \(2,\)"),
+        ("another dtype", r"sends \(2,\) torch.float64 to rank 2, which expects .* torch.float32"),
+        ("another collective", r"sends .* to rank 2, which expects .* in phase 'gradients'"),
+    ],
+)
+def test_ranks_that_do_not_fit(which, told):
+    error = failed(jobs.fault, which, timeout=1.0, within=1.0 + 2)
+    # The culprit differs from both its neighbours; either pair may be met first.
+    assert error.rank in (0, 1)
+    if error.rank == 1:
+        import re
+
+        assert re.search(told, error.cause)
+
+
+def test_a_rank_that_returns_early():
+    error = failed(jobs.returns_early)
+    assert error.rank == 1
+    assert error.cause == "returned while rank 2 waits for it in phase 'gradients'"
+
+
+def test_ranks_that_wait_for_each_other():
+    error = failed(jobs.waits_for_each_other, timeout=1.0, within=1.0 + 2)
+    assert error.phase == "ring" and "complained" in error.cause
+
+
+def test_after_a_failure_all_is_well():
+    failed(jobs.fault, "killed")
+    assert len(launch(jobs.say_rank, SIZE)) == SIZE
+
+
+def test_fifty_launches_in_a_row():
+    for _ in range(50):
+        assert [rank for rank, *_ in launch(jobs.say_rank, 2)] == [0, 1]
+
+
+def test_progress_is_heard():
+    news = []
+    assert launch(jobs.count_to, 2, 3, on_tell=news.append) == [3, 3]
+    assert news == [0, 1, 2]
+
+
+def test_no_ranks():
+    with pytest.raises(ValueError, match="size is 0; it must be at least 1"):
+        launch(jobs.say_rank, 0)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 8])
+@pytest.mark.parametrize("n", [16, 4096])
+def test_the_ring_to_the_left_is_gloos_all_reduce_to_the_bit(size, n):
+    for ours, theirs in launch(jobs.stock_against_ours, size, n * size, -1):
+        assert torch.equal(ours, theirs)
+
+
+def test_the_ring_to_the_right_adds_up_in_another_order_from_four_ranks_on():
+    """On three, the first two addends change places only, and a + b = b + a."""
+    for size, same in ((2, True), (3, True), (4, False)):
+        pairs = launch(jobs.stock_against_ours, size, 4096 * size, 1)
+        assert all(torch.equal(*pair) == same for pair in pairs)
+
+
+def test_our_collectives_have_torchs_results():
+    for rank, (gathered, summed, whole) in enumerate(launch(jobs.collectives, 3)):
+        assert gathered == [0, 1, 2, 10, 11, 12, 20, 21, 22]
+        first = 2 * rank
+        assert summed == [3 * first + 3, 3 * (first + 1) + 3]  # ranks add 0, 1 and 2
+        assert whole == [i + rank for i in range(6)]  # the input is left as it is
+
+
+def test_only_sums():
+    error = failed(jobs.refuses_max)
+    assert "op is" in error.cause and "must be SUM" in error.cause

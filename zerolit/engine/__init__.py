@@ -1,0 +1,14 @@
+"""The same rank programs on real processes: torch.distributed, with gloo on CPUs or NCCL."""
+
+from .drive import all_gather, all_reduce, drive, reduce_scatter
+from .launch import EngineError, launch, tell
+
+__all__ = [
+    "EngineError",
+    "all_gather",
+    "all_reduce",
+    "drive",
+    "launch",
+    "reduce_scatter",
+    "tell",
+]
