@@ -1,6 +1,7 @@
 """The command line: `zerolit …` and `python -m zerolit …`."""
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -46,6 +47,12 @@ def _parser() -> argparse.ArgumentParser:
     zero = commands.add_parser("zero", help="the stages of ZeRO: stored, sent, and the same bits")
     demo = commands.add_parser("demo", help="the demonstrations of 3.1 to 3.4 in a row")
     zero.add_argument("--stage", type=int, choices=range(4), help="only this one beside stage 0")
+    zero.add_argument(
+        "--engine",
+        choices=("simulator", "torch"),
+        default="simulator",
+        help="simulated ranks, or processes of torch.distributed; torchrun's are always used",
+    )
     for command, steps in ((parallel, 40), (zero, 15)):
         command.add_argument("--ranks", type=int, default=4, help="number of cards (default 4)")
         command.add_argument("--steps", type=int, default=steps, help=f"(default {steps})")
@@ -107,28 +114,41 @@ def _data_parallel(options: argparse.Namespace) -> int:
 
 
 def _zero(options: argparse.Namespace) -> int:
-    from zerolit.book.training import stages_table, train
+    from zerolit.book.training import stages_table
+    from zerolit.engine import EngineError
 
     _at_least_one(options)
     stages = range(4) if options.stage is None else sorted({0, options.stage})
-    with _progress() as progress:
+    ranks, train, heard = _engine(options)
+    with _progress(disable=not heard) as progress:
         task = progress.add_task("training", total=options.steps * len(stages))
-        runs = {
-            stage: train(
-                stage, options.ranks, options.steps, on_step=lambda: progress.advance(task)
-            )
-            for stage in stages
-        }
-    Console().print(stages_table(runs, options.ranks).terminal(options.lang))
+        advance = partial(progress.advance, task)
+        try:
+            runs = {stage: train(stage, ranks, options.steps, on_step=advance) for stage in stages}
+        except EngineError as error:
+            print(f"zerolit zero: {error}", file=sys.stderr)
+            return 1
+    if heard:
+        Console().print(stages_table(runs, ranks).terminal(options.lang))
     return 0
+
+
+def _engine(options: argparse.Namespace) -> tuple[int, Callable, bool]:
+    """How many ranks, what trains them, and whether this process is the one that speaks."""
+    from zerolit import engine
+    from zerolit.book import training
+
+    if engine.under_torchrun():
+        return int(os.environ["WORLD_SIZE"]), engine.train, os.environ["RANK"] == "0"
+    return options.ranks, engine.train if options.engine == "torch" else training.train, True
 
 
 def _demo(options: argparse.Namespace) -> int:
     start = time.perf_counter()
-    for arguments in (["ring"], ["scaling"], ["data-parallel"], ["zero"]):
-        main([*arguments, "--lang", options.lang])
+    parts = (["ring"], ["scaling"], ["data-parallel"], ["zero"])
+    codes = [main([*arguments, "--lang", options.lang]) for arguments in parts]
     print(f"{time.perf_counter() - start:.1f} s")
-    return 0
+    return max(codes)
 
 
 def _at_least_one(options: argparse.Namespace) -> None:
@@ -137,9 +157,9 @@ def _at_least_one(options: argparse.Namespace) -> None:
             raise ValueError(f"--{name} is {getattr(options, name)}; it must be at least 1")
 
 
-def _progress() -> Progress:
+def _progress(disable: bool = False) -> Progress:
     columns = (TextColumn("{task.description:40}"), BarColumn(), MofNCompleteColumn())
-    return Progress(*columns, console=Console(stderr=True))
+    return Progress(*columns, console=Console(stderr=True), disable=disable)
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -148,7 +168,7 @@ def _build(options: argparse.Namespace) -> int:
     def build(root: Path, on_page: Callable[[str], None]) -> "Built":
         return build_site(root, on_page, options.accept, not options.no_swap_on_drift)
 
-    root, built = _run_pages(options.command, build)
+    root, built, _ = _run_pages(options.command, build)
     if built is None:
         return 1
     for page, took in built.seconds.items():
@@ -165,18 +185,19 @@ def _check(options: argparse.Namespace) -> int:
     from zerolit.book.build import check_site
     from zerolit.book.report import report
 
-    root, built = _run_pages(options.command, check_site)
-    if built is None:
-        return 1
-    _tell(built)
+    if options.report and not options.report.parent.is_dir():
+        raise ValueError(f"--report is {options.report}; its folder does not exist")
+    root, built, error = _run_pages(options.command, check_site)
+    if built:
+        _tell(built)
     if options.report:
-        options.report.write_text(report(root, built))
+        options.report.write_text(report(root, built, error))
         print(f"The report is in {options.report}")
-    return 1 if _differs(built) else 0
+    return 0 if built and not _differs(built) else 1
 
 
-def _run_pages(command: str, run: Callable) -> tuple[Path, "Built | None"]:
-    """Run `run(root, on_page)` with a progress bar; None where it failed, which is then told."""
+def _run_pages(command: str, run: Callable) -> tuple[Path, "Built | None", str]:
+    """Run `run(root, on_page)` with a progress bar; None where it failed, and why."""
     from zerolit.book.build import BuildFailed, count_pages, find_root
 
     root = Path.cwd()
@@ -185,10 +206,10 @@ def _run_pages(command: str, run: Callable) -> tuple[Path, "Built | None"]:
         with _progress() as progress:
             task = progress.add_task("building", total=count_pages(root))
             advance = partial(progress.update, task, advance=1)
-            return root, run(root, lambda page: advance(description=page))
+            return root, run(root, lambda page: advance(description=page)), ""
     except BuildFailed as error:
         print(f"zerolit {command}: failed, the last site is untouched\n{error}", file=sys.stderr)
-        return root, None
+        return root, None, str(error)
 
 
 def _tell(built: "Built", accepted: bool = False) -> None:

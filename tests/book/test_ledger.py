@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,6 +94,27 @@ def test_english_enters_and_chinese_is_compared():
         ledger.record("a.n", 0.5, Page("en/q.md"))
 
 
+def test_a_result_that_only_english_gives():
+    ledger = Ledger()
+    ledger.record("a.n", 1, Page("en/p.md"))
+    with pytest.raises(PageError, match=r"zh/p.md: 'a\.n' is not given when run again"):
+        ledger.check_repeated()
+    ledger.record("a.n", 1, Page("zh/p.md", "zh"))
+    ledger.check_repeated()
+
+
+@pytest.mark.parametrize("tolerance", ["abs 1", "rel", "rel 0", "rel x", "factor 1", "exact 1"])
+def test_a_tolerance_that_is_none(tolerance):
+    with pytest.raises(ValueError, match=f"tolerance is '{tolerance}'; it must be 'exact', "):
+        Ledger().record("a.n", 1.0, Page("en/p.md"), tolerance)
+
+
+def test_another_tolerance_or_unit_is_told():
+    ledger = {**REFERENCE, "a.time": Entry(2.0, "rel 0.2", "s", "p.md", "t")}
+    (restated,) = compare(REFERENCE, ledger)
+    assert str(restated) == "a.time (p.md#t) restated: it was 'rel 0.1', it is 'rel 0.2 s'"
+
+
 def test_outside_a_build_nothing_is_entered():
     ledger = Ledger()
     ledger.record("a.n", 1, Page())
@@ -106,6 +128,7 @@ def test_outside_a_build_nothing_is_entered():
         (torch.tensor(0.5), 0.5, RELATIVE),
         (np.array([1.0, 2.0]), [1.0, 2.0], RELATIVE),
         ([1, 2], [1, 2], EXACT),
+        ([[1, 0.5], [2]], [[1, 0.5], [2]], RELATIVE),
         (Fraction(2, 3), "2/3", EXACT),
         (math.inf, "inf", EXACT),
         (None, None, EXACT),
@@ -125,6 +148,20 @@ def test_a_reference_comes_back_and_has_a_line_for_each_result(tmp_path):
     assert back["a.count"] == REFERENCE["a.count"]
     assert back["a.list"] == Entry([1.5, 2.5], RELATIVE, "s")  # its place is derived anew
     assert sum('"value"' in line for line in path.read_text().splitlines()) == len(back) == 4
+
+
+def test_a_full_disk_leaves_the_old_reference(tmp_path, monkeypatch):
+    path = tmp_path / "ledger.json"
+    write_reference(path, REFERENCE)
+
+    def half(self, text):
+        self.write_bytes(text[: len(text) // 2].encode())
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(OSError, match="No space left"):
+        write_reference(path, {})
+    assert read(path) == REFERENCE and [p.name for p in tmp_path.iterdir()] == ["ledger.json"]
 
 
 def test_no_reference_is_an_empty_one(tmp_path):

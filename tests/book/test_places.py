@@ -70,9 +70,20 @@ def test_a_published_place_that_is_gone(tmp_path):
     assert check_published(tmp_path, HERE) == ["a.html#two"]  # new, not yet in the list
 
 
+def test_a_last_line_without_a_newline_counts(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "anchors.txt").write_text("a.html#one\na.html#old")
+    with pytest.raises(PageError, match=r"^a\.html#old: published once"):
+        check_published(tmp_path, HERE)
+    (tmp_path / "docs" / "redirects.txt").write_text("a.html#old -> a.html#none")
+    with pytest.raises(PageError, match="leads to"):
+        check_published(tmp_path, HERE)
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
+        ("a.html#two -> a.html#one", "a.html#two is still there"),
         (
             "a.html#old -> a.html#nowhere",
             "a.html#old leads to a.html#nowhere, which does not exist",
@@ -105,6 +116,8 @@ def test_the_list_can_only_grow(tmp_path):
     assert forgotten(tmp_path) == {"a.html#one"}
     git(tmp_path, "commit", "-am", "less")
     assert forgotten(tmp_path) == {"a.html#one"}
+    git(tmp_path, "clone", "--depth", "1", f"file://{tmp_path}", "shallow")
+    assert forgotten(tmp_path / "shallow") is None  # not nothing: it cannot be known
 
 
 @pytest.mark.parametrize(
@@ -149,7 +162,8 @@ def test_machines_can_read_the_places(site):
 
 
 def test_a_page_that_is_gone_leaves_a_stub(site):
-    write_redirects(site, {"old.html#x": "a.html#t"})
-    for folder in (site, site / "zh"):
-        assert 'href="a.html#t"' in (folder / "old.html").read_text()
-        assert '"old.html#x": "a.html#t"' in (folder / "assets" / "redirects.js").read_text()
+    write_redirects(site, {"labs/old.html#x": "a.html#t"})
+    for folder, words in ((site, "This page has moved"), (site / "zh", "本页已移至")):
+        stub = (folder / "labs" / "old.html").read_text()
+        assert 'href="../a.html#t"' in stub and words in stub
+        assert '"labs/old.html#x": "a.html#t"' in (folder / "assets/redirects.js").read_text()

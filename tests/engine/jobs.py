@@ -110,3 +110,31 @@ def collectives():
 
 def refuses_max():
     all_reduce(ring.all_reduce)(torch.ones(2), op=dist.ReduceOp.MAX)
+
+
+def train_and_die(where, folder):
+    """Go on from a checkpoint of step 2; rank 1 is killed in step 3, or while saving after it."""
+    from pathlib import Path
+
+    from zerolit.engine.train import _train_rank
+    from zerolit.gpt import BASE_CONFIG
+    from zerolit.zero import Recipe, checkpoint, stages
+
+    here = rank() == 1
+    if here and where == "forward":
+        stages.forward = lambda *_: FAULTS["killed"]()
+    if here and where == "optimizer":
+        stages.update = lambda *_: FAULTS["killed"]()
+    if here and where == "saving":
+        checkpoint.write_rank = lambda *_: FAULTS["killed"]()
+    if here and where == "collective":
+        exchanging = status.exchanging
+
+        def die(swap):
+            exchanging(swap)
+            if swap.phase == "gradients":
+                FAULTS["killed"]()
+
+        status.exchanging = die
+    path = Path(folder)
+    _train_rank(2, 4, BASE_CONFIG, 32, Recipe(), path, path)

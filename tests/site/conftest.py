@@ -16,6 +16,7 @@ PAGES = [
     "traffic-and-time",
     "bigger-batch",
     "zero",
+    "real-processes",
     "reproduce",
     "links",
     "reference",

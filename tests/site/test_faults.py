@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.site.test_gate import fails
-from zerolit.book import build as building
 from zerolit.book.build import BuildFailed, build_site, check_site
 from zerolit.book.ledger import REFERENCE
 from zerolit.book.places import PUBLISHED
+from zerolit.cli import main
 
 TABLE = "from zerolit.book import Table\ntable = Table('ring-proofs', {'step': 'd'}, [(1,)])"
 BLOCKS = {
@@ -43,6 +43,53 @@ def test_a_block_that(tiny, name):
     if name.startswith("names"):
         tiny.write(f"# Two {{ #two }}\n\n{block}", "two.md")
     fails(tiny, told)
+
+
+def test_a_block_that_leaves_python(tiny):
+    tiny.add('```python exec="true" id="b"\nimport os\nos._exit(0)\n```')
+    fails(tiny, "block 'b': SystemExit: 0")
+
+
+def test_a_block_that_waits_for_a_thread_that_hangs(tiny):
+    code = "import time\nfrom concurrent.futures import ThreadPoolExecutor"
+    code += "\nwith ThreadPoolExecutor(1) as pool:\n    pool.submit(time.sleep, 6)"
+    tiny.add(f'```python exec="true" id="b"\n{code}\n```')
+    start = time.monotonic()
+    fails(tiny, "block 'b': PageTimeout: the page takes longer than 2 s")
+    assert time.monotonic() - start < 5.5
+
+
+def test_a_result_that_only_english_gives(tiny):
+    code = "from zerolit.book.page import current, result"
+    code += "\nif current().language == 'en':\n    result('tiny.n', 1)\nprint(1)"
+    tiny.add(f'```python exec="true" id="b"\n{code}\n```')
+    fails(tiny, "zh/index.md: 'tiny.n' is not given when run again, for Chinese")
+
+
+@pytest.mark.parametrize("due", ["statsu", "results nopage.md"])
+def test_a_late_comment_that_nobody_knows(tiny, due):
+    tiny.add(f"<!-- zerolit: {due} -->")
+    told = "nobody knows what" if due == "statsu" else "results of index.md are listed nowhere"
+    fails(tiny, told)
+
+
+@pytest.mark.parametrize("code", ["1 / 0", "while True: pass", "raise SystemExit(0)"])
+def test_the_command_says_so_and_exits_with_1(tiny, monkeypatch, capsys, code):
+    build_site(tiny.root)
+    tiny.add(f'```python exec="true" id="b"\n{code}\n```')
+    monkeypatch.chdir(tiny.root)
+    assert main(["build"]) == 1
+    told = capsys.readouterr().err
+    assert "zerolit build: failed, the last site is untouched" in told and "block 'b'" in told
+    assert "The sum is 2." in tiny.page()
+
+
+def test_a_check_that_fails_reports_why(tiny, monkeypatch):
+    tiny.add('```python exec="true" id="b"\n1 / 0\n```')
+    monkeypatch.chdir(tiny.root)
+    assert main(["check", "--report", "r.md"]) == 1
+    assert "block 'b': ZeroDivisionError" in (tiny.root / "r.md").read_text()
+    assert main(["check", "--report", "nowhere/r.md"]) == 2
 
 
 def test_a_block_that_gives_another_result_when_it_is_run_again(tiny):
@@ -154,11 +201,16 @@ def test_a_reference_that_is_no_ledger(tiny):
     fails(tiny, "ledger.json is not a ledger")
 
 
-def test_published_places_are_kept_when_accepting_fails(tiny, monkeypatch):
+def test_the_reference_is_kept_when_accepting_fails(tiny, monkeypatch):
     build_site(tiny.root, accept=True)
-    before = (tiny.root / PUBLISHED).read_text()
-    tiny.add("## More { #more }\n\n[there](nowhere.md)")
+    before = [(tiny.root / path).read_text() for path in (PUBLISHED, REFERENCE)]
+    tiny.add("## More { #more }")
+    rename = Path.rename
+
+    def fill_up(path, target):
+        return full_disk() if path.name == "new" else rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fill_up)
     with pytest.raises(BuildFailed):
         build_site(tiny.root, accept=True)
-    assert (tiny.root / PUBLISHED).read_text() == before
-    assert building.site.unpublished == []
+    assert [(tiny.root / path).read_text() for path in (PUBLISHED, REFERENCE)] == before

@@ -102,6 +102,12 @@ def test_publishing_keeps_the_last_site(accepted, capsys):
     assert main(["build", "--no-swap-on-drift"]) == 0
 
 
+def test_publishing_waits_for_new_places_to_be_accepted(accepted):
+    accepted.write(PAGE.format(**GOOD) + "\n## More { #more }\n")
+    built = build_site(accepted.root, swap_on_drift=False)
+    assert built.unpublished == ["index.html#more"] and not built.swapped
+
+
 def test_what_appears_and_what_vanishes(accepted, capsys):
     text = PAGE.format(**GOOD).replace('"tiny.count"', '"tiny.other"')
     accepted.write(text + "\n## More { #more }\n")

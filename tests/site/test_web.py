@@ -3,6 +3,10 @@
 import shutil
 import subprocess
 import sys
+import threading
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -103,11 +107,32 @@ def test_old_addresses_work_in_a_browser(tiny, reader):
     lines = [f"{old} -> {new}\n" for old, new in moves.items()]
     (tiny.root / "docs" / "redirects.txt").write_text("".join(lines))
     build_site(tiny.root)
-    for folder in ("", "zh/"):
-        root = (tiny.root / "site").as_uri() + f"/{folder}"
-        for old, new in {**moves, "gone.html#new": "index.html#new"}.items():
-            reader.goto(root + old)
-            reader.wait_for_function(f"location.href === {root + new!r}", timeout=5000)
+    with serving(tiny.root / "site") as address:
+        for root in ((tiny.root / "site").as_uri() + "/", address):
+            for folder in ("", "zh/"):
+                extra = {"gone.html#new": "index.html#new", "index.html?a=b#old": "index.html#new"}
+                if root == address:
+                    extra["#old"] = "index.html#new"
+                for old, new in (moves | extra).items():
+                    reader.goto("about:blank")
+                    reader.goto(root + folder + old)
+                    told = f"location.href === {root + folder + new!r}"
+                    reader.wait_for_function(told, timeout=5000)
+
+
+@contextmanager
+def serving(folder):
+    """The folder at an address of this machine."""
+    handler = partial(QuietHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
 
 
 def test_two_builds_of_one_commit_are_the_same_bytes(site, tmp_path):

@@ -69,7 +69,8 @@ def build_site(
         root: the folder of `mkdocs.yml`.
         on_page: called with each page's address as soon as its blocks have run.
         accept: make this build's results and places the reference.
-        swap_on_drift: put a site in place even though some of its results drifted.
+        swap_on_drift: put a site in place even though some of its results or places are not the
+            reference's.
 
     Raises:
         BuildFailed: anything went wrong; `root/site` is what it was before.
@@ -77,15 +78,15 @@ def build_site(
     with _scratch(root) as scratch:
         site.accept = accept
         built = build_into(root, scratch / "new", on_page)
-        if accept:
-            ledger.write_reference(root / ledger.REFERENCE, built.ledger)
-            places.publish(root, built.unpublished)
-        if built.drift and not (swap_on_drift or accept):
+        if (built.drift or built.unpublished) and not (swap_on_drift or accept):
             return built
         try:
             _swap(scratch / "new", root / "site", scratch / "old")
         except OSError as error:
             raise BuildFailed(f"the new site could not be put in place: {error}") from error
+        if accept:
+            ledger.write_reference(root / ledger.REFERENCE, built.ledger)
+            places.publish(root, built.unpublished)
         return Built(built.seconds, built.ledger, built.drift, built.unpublished, swapped=True)
 
 
@@ -119,7 +120,7 @@ def _scratch(root: Path) -> Iterator[Path]:
 
 
 def _clean_up(root: Path) -> None:
-    """Remove what a killed build left; if it was killed between two renames, finish the swap."""
+    """Remove what a killed build left; if that was between the two renames, put the site back."""
     for left in root.glob(".site-*"):
         if (left / "old").exists() and not (root / "site").exists():
             (left / "old").rename(root / "site")

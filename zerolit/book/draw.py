@@ -51,7 +51,11 @@ def ring_steps(log: CommLog) -> str:
             )
         _key(grid.flat[-1], log.size)
         facts = {"panels": len(moments), "ranks": log.size, "half": log.size - 1}
-        return render("ring-steps", figure, {**facts, "steps": log.steps})
+        panels = {
+            f"panel-{i}": [sorted(cell) for row in holding for cell in row]
+            for i, holding in enumerate(moments)
+        }
+        return render("ring-steps", figure, {**facts, "steps": log.steps}, data=panels)
 
 
 def _cards(ax: Axes, holding: Holding, arrived: set) -> None:
@@ -93,7 +97,8 @@ def home_discs(log: CommLog) -> str:
         means = ", ".join(f"{count.mean():.1f}" for count in counts)
         steps = ", ".join(map(str, shown))
         facts = {"panels": len(shown), "p": size, "steps": steps, "means": means}
-        return render("home-discs", figure, facts, {"p": size})
+        data = {f"disc-{i}": count.ravel() for i, count in enumerate(counts)}
+        return render("home-discs", figure, facts, {"p": size}, data=data)
 
 
 def _disc(ax: Axes, count: np.ndarray) -> None:

@@ -63,6 +63,7 @@ def render(
     facts: dict[str, Any],
     caption: dict | None = None,
     tolerances: dict[str, str] | None = None,
+    data: dict[str, Any] | None = None,
 ) -> str:
     """The figure as HTML, with caption and text alternative in the language of the page.
 
@@ -73,7 +74,9 @@ def render(
         caption: what the caption is filled with, if anything.
         tolerances: by fact or line, how far a rebuild may be off, if not by default.
 
-    The facts and every line that is drawn enter the ledger.
+        data: what is drawn other than as lines.
+
+    Facts, data and every line enter the ledger.
 
     Raises:
         ValueError: Chinese text with `$…$` in it, which matplotlib draws as empty boxes.
@@ -81,7 +84,7 @@ def render(
     language = current().language
     _check_text(name, figure)
     current().made.append(name)
-    for key, value in (facts | _lines(figure)).items():
+    for key, value in (facts | (data or {}) | _lines(figure)).items():
         current().record(f"{name}.{key}", value, (tolerances or {}).get(key, ""))
     svg = _paint(name, _svg(figure))
     alt = escape(label(f"alt {name}", language, **facts), quote=True)

@@ -20,6 +20,7 @@ from .page import Site, open_page
 from .places import Place
 from .table import Table
 
+_LISTED = re.compile(r'<div class="zl-table" id="(all-[\w.-]+)"')
 _DUE = re.compile(r"<!-- zerolit: (\w+) ?([\w.-]*) -->")
 
 
@@ -29,6 +30,7 @@ def finish(root: Path, folder: Path, site: Site) -> None:
     Raises:
         PageError: an id or a link that leads nowhere, a place that was published and is gone.
     """
+    site.ledger.check_repeated()
     site.drift = books.compare(books.read(root / books.REFERENCE), site.ledger)
     books.write_build(folder / "ledger.json", site.ledger, root)
     due: dict[str, Callable[[str, str], str]] = {
@@ -41,6 +43,7 @@ def finish(root: Path, folder: Path, site: Site) -> None:
     places = linking.find_places(folder, pages)
     site.unpublished = linking.check_published(root, places)
     _fill(folder, {"places": lambda language, _: str(places_table(places, language))})
+    _check_late_pages(folder, site)
     linking.write_index(folder, places)
     linking.write_redirects(folder, linking.read_redirects(root))
     wrong = linking.broken_links(folder) + list(linking.missing_twins(folder, pages))
@@ -61,6 +64,18 @@ def _one(due: Mapping[str, Callable], language: str, match: re.Match) -> str:
     """What is due, or the comment as it is, for a later pass."""
     what, about = match.groups()
     return due[what](language, about) if what in due else match[0]
+
+
+def _check_late_pages(folder: Path, site: Site) -> None:
+    """Every comment was filled in, and if results are listed, those of every page are."""
+    english = {path.name: path.read_text() for path in folder.glob("*.html")}
+    for name, text in english.items():
+        if match := _DUE.search(text):
+            raise PageError(f"{name}: nobody knows what {match[0]} is")
+    listed = {page for text in english.values() for page in _LISTED.findall(text)}
+    for page in {f"all-{entry.page.removesuffix('.md')}" for entry in site.ledger.values()}:
+        if listed and page not in listed:
+            raise PageError(f"the results of {page.removeprefix('all-')}.md are listed nowhere")
 
 
 # The page "Reproduce"

@@ -1,5 +1,6 @@
 """What a page must pass before it is published, so that a strict build means what it says."""
 
+import os
 import re
 import signal
 import threading
@@ -54,14 +55,21 @@ def run_block(source: str, language: str, css_class: str, options: dict, md: Any
 
 def _run(code: str, hidden: bool, **extra: Any) -> str:
     named = len(current().results)
+    leave, os._exit = os._exit, _refuse_exit  # type: ignore[assignment]
     try:
         output = runner._run_python(code, **extra)
     except runner.ExecutionError as error:  # would only be logged
         cause = error.__cause__ or error
         raise cause from None
+    finally:
+        os._exit = leave
     if hidden and not output.strip() and len(current().results) == named:
         raise PageError("it shows no source, prints nothing and names nothing")
     return output
+
+
+def _refuse_exit(code: int) -> None:
+    raise SystemExit(code)
 
 
 class PageTimeout(BaseException):
@@ -76,7 +84,8 @@ def start_clock(seconds: float) -> None:
 
     if threading.current_thread() is threading.main_thread():  # signals reach no other
         signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        # again every second: the first may be lost in waiting for a thread
+        signal.setitimer(signal.ITIMER_REAL, seconds, 1)
 
 
 def stop_clock() -> None:

@@ -99,6 +99,55 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "G formula": ("for any G", "任意 G"),
     "elements over psi": ("elements stored, ÷ Ψ", "存储的元素数，÷ Ψ"),
     "moments": ("moments of one step", "一步之内的各时刻"),
+    # the chapter on real processes
+    "compared": ("compared", "比较的两方"),
+    "apart": ("parameters differ by", "参数之差"),
+    "theory": ("sent per step, ÷ Ψ, in theory", "每步发出，÷ Ψ，理论"),
+    "wire": ("on gloo's wire", "gloo 实际发出"),
+    "at rest": ("stored, ÷ Ψ", "存储量，÷ Ψ"),
+    "training": ("training", "训练方式"),
+    "real stage 0": (
+        "our data parallelism: processes, simulator",
+        "我们的数据并行：真实进程与模拟器",
+    ),
+    "real stage 1": ("our ZeRO-1: processes, simulator", "我们的 ZeRO-1：真实进程与模拟器"),
+    "real stage 2": ("our ZeRO-2: processes, simulator", "我们的 ZeRO-2：真实进程与模拟器"),
+    "real stage 3": ("our ZeRO-3: processes, simulator", "我们的 ZeRO-3：真实进程与模拟器"),
+    "real fsdp2": (
+        "PyTorch's FSDP2, our simulated ZeRO-3 cut by rows",
+        "PyTorch 的 FSDP2 与我们模拟的按行切分的 ZeRO-3",
+    ),
+    "real plugged": ("FSDP2, FSDP2 with our ring plugged in", "FSDP2 与接入我们的环的 FSDP2"),
+    "real zero": (
+        "PyTorch's DDP, DDP with ZeroRedundancyOptimizer",
+        "PyTorch 的 DDP 与 DDP 加 ZeroRedundancyOptimizer",
+    ),
+    "stock ddp": ("DDP", "DDP"),
+    "stock zero": ("DDP + ZeroRedundancyOptimizer", "DDP + ZeroRedundancyOptimizer"),
+    "stock fsdp2": ("FSDP2", "FSDP2"),
+    "stock fsdp2 kept": (
+        "FSDP2, reshard_after_forward=False",
+        "FSDP2，reshard_after_forward=False",
+    ),
+    "stock fsdp2 with ours": ("FSDP2 with our ring", "接入我们的环的 FSDP2"),
+    "fault": ("rank 1", "1 号 rank"),
+    "told": ("the launcher says", "启动器的说明"),
+    "fault killed": ("is killed", "被杀"),
+    "fault exits": ("exits", "退出"),
+    "fault raises": ("raises", "抛出异常"),
+    "fault returns early": ("returns early", "提前返回"),
+    "table real-faults": (
+        "Each fault, injected between two all-reduces on 3 processes.",
+        "3 个进程，在两次 all-reduce 之间注入各种错误。",
+    ),
+    "table real-agreement": (
+        "{steps} steps on {n} processes. 0 means: the same bits.",
+        "{n} 个进程，{steps} 步。0 表示逐位相同。",
+    ),
+    "table real-wire": (
+        "One step on {n} processes: sent and stored per process.",
+        "{n} 个进程的一步：每个进程发出与存储的量。",
+    ),
     # the pages "Reproduce" and "Link to a section"
     "result": ("result", "结果"),
     "place": ("place", "位置"),
@@ -140,6 +189,8 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "figure": ("figure", "图"),
     "markdown en": ("Markdown, English page", "Markdown，英文页"),
     "markdown zh": ("Markdown, Chinese page", "Markdown，中文页"),
+    "restated": ("restated", "容差或单位改变"),
+    "moved": ("This page has moved:", "本页已移至："),
     # captions
     "table ring-hops": (
         "Every hop of the ring: {p} cards, {n} numbers; card r starts with (r + 1) · [0, 1, 2, …].",

@@ -53,7 +53,7 @@ class Drift:
     """One result that is not what the reference says.
 
     Attributes:
-        what: `"drifted"`, `"appeared"` or `"vanished"`.
+        what: `"drifted"`, `"restated"` (its tolerance or unit), `"appeared"` or `"vanished"`.
         off: by how many tolerances it drifted.
     """
 
@@ -67,14 +67,32 @@ class Drift:
 
     def __str__(self) -> str:
         place = f" ({self.page}#{self.section})" if self.page else ""
-        if self.what != "drifted":
+        if self.what in ("appeared", "vanished"):
             return f"{self.name}{place} {self.what}"
+        if self.what == "restated":
+            return f"{self.name}{place} restated: it was {self.expected!r}, it is {self.got!r}"
         by = "it must be equal" if math.isinf(self.off) else f"off by {self.off:.3g} tolerances"
         return f"{self.name}{place} drifted: expected {self.expected}, got {self.got}; {by}"
 
 
 class Ledger(dict[str, Entry]):
-    """The results of one build, by name."""
+    """The results of one build, by name.
+
+    Attributes:
+        repeated: those that the second language has given as well.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.repeated: set[str] = set()
+
+    def check_repeated(self) -> None:
+        """Raise PageError for a result that only the English run gave."""
+        for name, entry in self.items():
+            if name not in self.repeated:
+                raise PageError(
+                    f"zh/{entry.page}: {name!r} is not given when run again, for Chinese"
+                )
 
     def record(self, name: str, value: Any, page: Any, tolerance: str = "", unit: str = "") -> None:
         """Enter a result of `page`, or compare it with the other language's.
@@ -86,7 +104,10 @@ class Ledger(dict[str, Entry]):
             return
         language, uri = page.uri.split("/", 1)
         value = plain(value)
+        check_tolerance(tolerance or EXACT)
         entry = Entry(value, tolerance or _default(value), unit, uri, page.section)
+        if language == "zh":
+            self.repeated.add(name)
         if language == "en":
             if name in self:
                 raise PageError(f"{page.uri}: {name!r} is a result of {self[name].page} already")
@@ -113,8 +134,21 @@ def plain(value: Any) -> Any:
 
 
 def _default(value: Any) -> str:
-    values = value if isinstance(value, list) else [value]
-    return RELATIVE if any(isinstance(part, float) for part in values) else EXACT
+    if isinstance(value, list):
+        return RELATIVE if RELATIVE in map(_default, value) else EXACT
+    return RELATIVE if isinstance(value, float) else EXACT
+
+
+def check_tolerance(tolerance: str) -> None:
+    """Raise ValueError for a tolerance that is none of the four."""
+    kind, *size = tolerance.split()
+    try:
+        good = {"rel": lambda: float(*size) > 0, "factor": lambda: float(*size) > 1}[kind]()
+    except (KeyError, TypeError, ValueError):
+        good = tolerance in (EXACT, MACHINE)
+    if not good:
+        allowed = "'exact', 'machine', 'rel x' with x above 0, or 'factor x' with x above 1"
+        raise ValueError(f"tolerance is {tolerance!r}; it must be {allowed}")
 
 
 def distance(tolerance: str, expected: Any, got: Any) -> float:
@@ -134,7 +168,10 @@ def distance(tolerance: str, expected: Any, got: Any) -> float:
 
 
 def compare(reference: Mapping[str, Entry], ledger: Mapping[str, Entry]) -> list[Drift]:
-    """What drifted, appeared or vanished, in the pages' order; the reference's tolerances count."""
+    """What drifted, appeared, vanished, or has another tolerance or unit, in the pages' order.
+
+    The reference's tolerances count.
+    """
     told = []
     for name, entry in ledger.items():
         place = (entry.page, entry.section)
@@ -143,8 +180,13 @@ def compare(reference: Mapping[str, Entry], ledger: Mapping[str, Entry]) -> list
             continue
         wanted = reference[name]
         off = distance(wanted.tolerance, wanted.value, entry.value)
+        ours, theirs = ((e.tolerance, e.unit) for e in (entry, wanted))
         if off > 1:
             told.append(Drift(name, "drifted", *place, wanted.value, entry.value, off))
+        elif ours != theirs:
+            told.append(
+                Drift(name, "restated", *place, " ".join(theirs).strip(), " ".join(ours).strip())
+            )
     gone = [name for name in reference if name not in ledger]
     return told + [Drift(name, "vanished", expected=reference[name].value) for name in gone]
 
@@ -181,7 +223,17 @@ def write_build(path: Path, ledger: Mapping[str, Entry], root: Path) -> None:
 
 def _write(path: Path, content: dict[str, Any]) -> None:
     text = json.dumps(content, indent=1, ensure_ascii=False)
-    path.write_text(text.replace("\n   ", " ").replace("\n  }", " }") + "\n")  # a line a result
+    replace_file(path, text.replace("\n   ", " ").replace("\n  }", " }") + "\n")  # a line a result
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write beside the file and rename: it is the old one or the new one, never half of it."""
+    aside = path.with_name(f".{path.name}-new")
+    try:
+        aside.write_text(text)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def environment(root: Path) -> dict[str, str]:

@@ -56,7 +56,7 @@ class Site:
 
     def start(self) -> None:
         """Forget an earlier build in this process."""
-        self.sources, self.seconds, self.ledger = {}, {}, Ledger()
+        self.pages, self.sources, self.seconds, self.ledger = [], {}, {}, Ledger()
         self.drift, self.unpublished = None, []
 
 

@@ -11,7 +11,8 @@ from posixpath import dirname, join, normpath
 from urllib.parse import unquote, urlsplit
 
 from .fences import PageError
-from .ledger import git
+from .labels import label
+from .ledger import git, replace_file
 
 PUBLISHED = Path("docs/anchors.txt")  # every address ever published, a line each
 REDIRECTS = Path("docs/redirects.txt")  # old -> new, a line each
@@ -142,7 +143,7 @@ def _titles(found: Sequence[tuple[str, str, str]]) -> list[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_text().split("\n")[:-1] if path.is_file() else []
+    return [line for line in path.read_text().splitlines() if line] if path.is_file() else []
 
 
 def read_redirects(root: Path) -> dict[str, str]:
@@ -179,6 +180,8 @@ def check_published(root: Path, places: Sequence[Place]) -> list[str]:
             f"or say in {REDIRECTS} where it went: 'old.html#id -> new.html#id'"
         )
     for old, new in redirects.items():
+        if old in targets:
+            raise PageError(f"{REDIRECTS}: {old} is still there; nobody could read it")
         if new not in targets:
             raise PageError(f"{REDIRECTS}: {old} leads to {new}, which does not exist")
     return [address for address in here if address not in published]
@@ -187,13 +190,18 @@ def check_published(root: Path, places: Sequence[Place]) -> list[str]:
 def publish(root: Path, addresses: Sequence[str]) -> None:
     """Add addresses to the list of all that were ever published."""
     kept = sorted({*_lines(root / PUBLISHED), *addresses})
-    (root / PUBLISHED).write_text("".join(f"{address}\n" for address in kept))
+    replace_file(root / PUBLISHED, "".join(f"{address}\n" for address in kept))
 
 
 def forgotten(root: Path) -> set[str] | None:
-    """Addresses that an earlier version of the list has and this one lacks; None without git."""
-    commits = git(root, "log", "--format=%H", "--", PUBLISHED.as_posix()).split()
-    if not commits:
+    """Addresses that an earlier version of the list has, and this one lacks.
+
+    None where there is no history to look at: no git, or a clone of the last commit only.
+    """
+    if git(root, "rev-parse", "--is-shallow-repository") != "false":
+        return None
+    log = git(root, "log", "--full-history", "--format=%H", "--", PUBLISHED.as_posix())
+    if not (commits := log.split()):
         return None
     ever = {
         line
@@ -236,15 +244,19 @@ def _write_inventory(path: Path, places: Sequence[Place], language: str) -> None
 def write_redirects(site: Path, redirects: dict[str, str]) -> None:
     """Make old addresses work in a browser: a script on every page, and pages for those gone."""
     script = _SCRIPT.replace("{}", json.dumps(redirects, indent=1, sort_keys=True))
-    for folder in (site, site / "zh"):
+    for language, folder in (("en", site), ("zh", site / "zh")):
         (folder / "assets").mkdir(exist_ok=True)
         (folder / "assets" / "redirects.js").write_text(script)
         for old in {old.split("#")[0] for old in redirects}:
             if not (folder / old).exists():
-                depth = "../" * old.count("/")
-                (folder / old).write_text(
-                    _STUB.format(depth=depth, new=depth + _new(old, redirects))
-                )
+                (folder / old).parent.mkdir(parents=True, exist_ok=True)
+                (folder / old).write_text(_stub(old, _new(old, redirects), language))
+
+
+def _stub(old: str, new: str, language: str) -> str:
+    """A page at an old address that leads to the new one, with or without scripts."""
+    depth, moved = "../" * old.count("/"), label("moved", language)
+    return _STUB.format(language=language, moved=moved, depth=depth, new=depth + new)
 
 
 def _new(page: str, redirects: dict[str, str]) -> str:
@@ -255,19 +267,23 @@ _SCRIPT = """\
 // Where addresses that were published once have gone.
 (() => {
   const moved = {};
-  const root = new URL("..", document.currentScript.src).href;
-  const [page, id] = location.href.slice(root.length).split("#");
-  const to = moved[`${page}#${id}`] ?? moved[page];
-  if (to) location.replace(root + to + (id && !to.includes("#") ? `#${id}` : ""));
+  const root = new URL("..", document.currentScript.src);
+  const follow = () => {
+    const page = location.pathname.slice(root.pathname.length).replace(/(^|\\/)$/, "$1index.html");
+    const to = moved[page + location.hash] ?? moved[page];
+    if (to) location.replace(root.href + to + (to.includes("#") ? "" : location.hash));
+  };
+  follow();
+  addEventListener("hashchange", follow);
 })();
 """
 _STUB = """\
 <!doctype html>
-<html lang="en">
+<html lang="{language}">
 <head>
 <meta charset="utf-8"><title>zerolit</title><script src="{depth}assets/redirects.js"></script>
 </head>
-<body><p>This page has moved: <a href="{new}">{new}</a></p></body>
+<body><p>{moved} <a href="{new}">{new}</a></p></body>
 </html>
 """
 

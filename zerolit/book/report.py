@@ -6,18 +6,19 @@ from .build import Built
 from .ledger import environment
 
 
-def report(root: Path, built: Built) -> str:
-    """Markdown: the environment, what drifted, and what is new."""
+def report(root: Path, built: Built | None, error: str = "") -> str:
+    """Markdown: the environment, and what is not as the reference says, or why the check failed."""
     facts = [f"- {name}: {version}" for name, version in environment(root).items()]
+    outcome = _outcome(built) if built else ["The check failed:", "", "```", error, "```"]
+    return "\n".join(["# zerolit: report of a check", "", *facts, "", *outcome]) + "\n"
+
+
+def _outcome(built: Built) -> list[str]:
     same = len(built.ledger) - sum(drift.what != "vanished" for drift in built.drift)
     drift = [f"- {drift}" for drift in built.drift] or ["- nothing"]
     new = [f"- {address}" for address in built.unpublished] or ["- none"]
-    lines = [
-        "# zerolit: report of a check",
-        "",
+    return [
         f"{same} of {len(built.ledger)} results are as the reference says.",
-        *("", "## Environment", "", *facts),
         *("", "## Not as the reference says", "", *drift),
         *("", "## Places that were never published", "", *new),
     ]
-    return "\n".join(lines) + "\n"

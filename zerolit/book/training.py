@@ -60,8 +60,8 @@ def sent(run: Run) -> int:
 # 3.3
 
 # Another processor adds up in another order, as another number of cards does. What that does to a
-# loss is in the table itself, below 1e-6; this is a hundred times as much. A difference of two runs
-# is rounding, magnified: its size is reproducible, its value is not.
+# loss is in the table itself, below 1e-6; this leaves room for a hundred times as much. A
+# difference of two runs is rounding, magnified: its size is reproducible, its value is not.
 LOSS, GAP = "rel 0.0001", rounding(30)
 
 
@@ -212,7 +212,8 @@ def stored_bars(runs: Sequence[Run], ranks: int) -> str:
         ax.set(ylim=(3.5, -0.5), xlim=(0, 4.4), xlabel=label("elements over psi", say))
         _kinds(ax, AT_REST)
         totals = ", ".join(f"{run.stored[0].total() / psi:g}" for run in runs)
-        return render("zero-stored", figure, {"totals": totals}, {"n": ranks})
+        data = {kind: [run.stored[0][kind] / psi for run in runs] for kind in AT_REST}
+        return render("zero-stored", figure, {"totals": totals}, {"n": ranks}, data=data)
 
 
 def _kinds(ax: Axes, kinds: Sequence[str]) -> None:
@@ -240,7 +241,11 @@ def moments_figure(runs: Sequence[Run]) -> str:
             ax.set_xlabel(label("moments", say))
         _kinds(grid[0, 1], KINDS)
         peaks = ", ".join(f"{run.peaks[0].total() / psi:.2f}" for run in runs)
-        return render("zero-moments", figure, {"peaks": peaks})
+        data = {
+            f"stage-{stage}": [now.total() for _, now in run.moments[0]]
+            for stage, run in enumerate(runs)
+        }
+        return render("zero-moments", figure, {"peaks": peaks}, data=data)
 
 
 def ranks_figure(runs: Mapping[int, Sequence[Run]], last: int = 64) -> str:

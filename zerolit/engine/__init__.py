@@ -1,7 +1,8 @@
 """The same rank programs on real processes: torch.distributed, with gloo on CPUs or NCCL."""
 
 from .drive import all_gather, all_reduce, drive, reduce_scatter
-from .launch import EngineError, launch, tell
+from .launch import EngineError, launch, tell, under_torchrun
+from .train import train
 
 __all__ = [
     "EngineError",
@@ -11,4 +12,6 @@ __all__ = [
     "launch",
     "reduce_scatter",
     "tell",
+    "train",
+    "under_torchrun",
 ]

@@ -5,6 +5,7 @@ A real cluster that fails is silent, or every rank complains. Here each rank sha
 Under `torchrun` the ranks exist already, on one machine or many, and are used as they are.
 """
 
+import atexit
 import multiprocessing as mp
 import os
 import shutil
@@ -79,7 +80,7 @@ def launch(
     """
     if size < 1:
         raise ValueError(f"size is {size}; it must be at least 1")
-    if "TORCHELASTIC_RUN_ID" in os.environ:
+    if under_torchrun():
         return _under_torchrun(function, size, arguments, timeout)
     folder = Path(tempfile.mkdtemp(prefix="zerolit-"))
     ranks: list[_Rank] = []
@@ -277,6 +278,11 @@ def _is_victim(kind: str, message: str) -> bool:
 # Under torchrun
 
 
+def under_torchrun() -> bool:
+    """Whether this process is one of `torchrun`'s ranks."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
 def _under_torchrun(function: Callable, size: int, arguments: tuple, timeout: float) -> list[Any]:
     world = int(os.environ["WORLD_SIZE"])
     if size != world:
@@ -284,11 +290,9 @@ def _under_torchrun(function: Callable, size: int, arguments: tuple, timeout: fl
     backend = "nccl" if torch.cuda.is_available() else "gloo"
     if backend == "nccl":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
-    try:
-        result = function(*arguments)
-        results: list[Any] = [None] * size
-        dist.all_gather_object(results, result)
-        return results
-    finally:
-        dist.destroy_process_group()
+    if not dist.is_initialized():  # a second group would meet the first one's addresses
+        dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
+        atexit.register(dist.destroy_process_group)
+    results: list[Any] = [None] * size
+    dist.all_gather_object(results, function(*arguments))
+    return results

@@ -255,10 +255,8 @@ def stage2(w: Worker, batches: Sequence[Batch]) -> RankProgram:
         for unit, (h, output) in zip(reversed(w.units), reversed(passes), strict=True):
             whole = w.memory.hold("gradients", "whole", unit.zeros(unit.layout.padded))
             from_above = unit_backward(unit, h, output, from_above, whole)
-            mine = yield from reduce_scatter(w, unit, whole, tokens)  # (p-1)/p·Ψ
-            unit["gradients"].add_(mine)
-            w.memory.release("gradients", "whole")
-            del whole, mine
+            yield from keep_share(w, unit, whole, tokens)  # (p-1)/p·Ψ for each micro-batch
+            del whole
         total += loss
     loss = yield from sum_loss(w, total)
     yield from clip_shares(w)
@@ -266,6 +264,13 @@ def stage2(w: Worker, batches: Sequence[Batch]) -> RankProgram:
         update(w, unit)
         yield from all_gather(w, unit, unit["parameters"])  # (p-1)/p·Ψ
     return loss
+
+
+def keep_share(w: Worker, unit: FlatUnit, whole: Tensor, tokens: int) -> RankProgram:
+    """Sum a whole gradient over the ranks, keep this rank's share of it, release the rest."""
+    mine = yield from reduce_scatter(w, unit, whole, tokens)
+    unit["gradients"].add_(mine)
+    w.memory.release("gradients", "whole")
 
 
 # --8<-- [end:stage2]
@@ -301,10 +306,8 @@ def stage3(w: Worker, batches: Sequence[Batch]) -> RankProgram:
             whole = w.memory.hold("gradients", "whole", unit.zeros(unit.layout.padded))
             from_above = unit_backward(unit, h, output, from_above, whole)
             drop(unit)
-            mine = yield from reduce_scatter(w, unit, whole, tokens)  # (p-1)/p·Ψ
-            unit["gradients"].add_(mine)
-            w.memory.release("gradients", "whole")
-            del whole, mine
+            yield from keep_share(w, unit, whole, tokens)  # (p-1)/p·Ψ for each micro-batch
+            del whole
     loss = yield from sum_loss(w, total)
     yield from clip_shares(w)
     for unit in w.units:  # nothing to gather: the next forward pass does it
