@@ -34,7 +34,7 @@ def gap(one: Tensor, other: Tensor) -> float:
 
 def agreement_table(rows: Mapping[str, tuple[Tensor, Tensor]], ranks: int, steps: int) -> Table:
     """What was compared, by its label, and how far it is apart."""
-    columns = {"compared": "label", "apart": ".1e"}
+    columns = {"compared": "label", "apart": "g"}
     cells = [(name, gap(*pair)) for name, pair in rows.items()]
     tolerances = {"apart": "exact"}
     return Table("real-agreement", columns, cells, {"n": ranks, "steps": steps}, tolerances)

@@ -98,7 +98,7 @@ def result(name: str, value: Any, spec: str = "", tolerance: str = "", unit: str
         raise ValueError(f"the result's name is {name!r}; it needs a dot, as in 'ring.sent'")
     if name in results:
         raise ValueError(f"the result {name!r} is named twice on this page; names must differ")
-    spec = spec or ("," if isinstance(value, int) else "")
+    spec = spec or ("," if isinstance(value, int) and not isinstance(value, bool) else "")
     results[name] = format(value, spec)
     _current.record(name, value, tolerance, unit)
     return value
