@@ -118,19 +118,24 @@ def _zero(options: argparse.Namespace) -> int:
     from zerolit.engine import EngineError
 
     _at_least_one(options)
-    stages = range(4) if options.stage is None else sorted({0, options.stage})
     ranks, train, heard = _engine(options)
-    with _progress(disable=not heard) as progress:
-        task = progress.add_task("training", total=options.steps * len(stages))
-        advance = partial(progress.advance, task)
-        try:
-            runs = {stage: train(stage, ranks, options.steps, on_step=advance) for stage in stages}
-        except EngineError as error:
-            print(f"zerolit zero: {error}", file=sys.stderr)
-            return 1
+    try:
+        runs = _train_stages(options, ranks, train, heard)
+    except EngineError as error:
+        print(f"zerolit zero: {error}", file=sys.stderr)
+        return 1
     if heard:
         Console().print(stages_table(runs, ranks).terminal(options.lang))
     return 0
+
+
+def _train_stages(options: argparse.Namespace, ranks: int, train: Callable, heard: bool) -> dict:
+    """Stage 0 and those asked for, with a progress bar."""
+    stages = range(4) if options.stage is None else sorted({0, options.stage})
+    with _progress(disable=not heard) as progress:
+        task = progress.add_task("training", total=options.steps * len(stages))
+        advance = partial(progress.advance, task)
+        return {stage: train(stage, ranks, options.steps, on_step=advance) for stage in stages}
 
 
 def _engine(options: argparse.Namespace) -> tuple[int, Callable, bool]:
