@@ -82,16 +82,6 @@ def count_to(n):
     return n
 
 
-def stock_against_ours(n, direction):
-    """gloo's all-reduce beside our ring, on values whose sum depends on the order."""
-    generator = torch.Generator().manual_seed(rank())
-    x = torch.randn(n, generator=generator)
-    ours, theirs = x.clone(), x.clone()
-    drive(ring.all_reduce(rank(), dist.get_world_size(), chunks(ours), direction, owner=0))
-    dist.all_reduce(theirs)
-    return ours, theirs
-
-
 def collectives():
     """Our three functions beside torch's."""
     from functools import partial

@@ -17,6 +17,7 @@ PAGES = [
     "bigger-batch",
     "zero",
     "real-processes",
+    "order-of-the-sum",
     "reproduce",
     "links",
     "reference",

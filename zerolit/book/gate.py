@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -95,7 +96,13 @@ def stop_clock() -> None:
 
 
 def clear_sessions() -> None:
-    """Forget the variables of earlier pages' blocks."""
+    """Forget the variables of earlier pages' blocks; and let torch compute on one thread.
+
+    The number of threads changes the bits of a sum.
+    """
+    os.environ["OMP_NUM_THREADS"] = "1"  # for a block that is the first to import torch
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
     runner._sessions_globals.clear()
     runner._sessions_counter.clear()
 

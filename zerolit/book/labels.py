@@ -99,6 +99,35 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "G formula": ("for any G", "任意 G"),
     "elements over psi": ("elements stored, ÷ Ψ", "存储的元素数，÷ Ψ"),
     "moments": ("moments of one step", "一步之内的各时刻"),
+    # the chapter on the order of the sum
+    "program": ("program", "程序"),
+    "order": ("chunk 0 is summed as", "第 0 块的求和顺序"),
+    "ring right": ("ring to the right", "向右的环"),
+    "ring left": ("ring to the left, as gloo's", "向左的环（gloo 即如此）"),
+    "tree": ("binomial tree", "二项树"),
+    "halving": ("halving and doubling", "折半与倍增"),
+    "differ 32": ("float32: elements that differ", "float32：不同的元素"),
+    "ulps 32": ("largest spread, ulps", "最大差距，ulp"),
+    "differ 16": ("bf16: elements that differ", "bf16：不同的元素"),
+    "ulps 16": ("largest spread in bf16, ulps", "bf16 的最大差距，ulp"),
+    "relative error": ("mean relative error", "平均相对误差"),
+    "table sum-orders": (
+        "{p} ranks, each program run on symbols.",
+        "{p} 个 rank，各程序在符号上运行。",
+    ),
+    "table sum-spread": (
+        "The same random numbers, summed by every program that fits p.",
+        "同样的随机数，由适用于该 p 的各程序求和。",
+    ),
+    "figure sum-bf16": (
+        "Summing numbers between 0 and 1 in bf16: one after the other, or in pairs.",
+        "用 bf16 对 0 到 1 之间的数求和：逐个相加，或两两相加。",
+    ),
+    "alt sum-bf16": (
+        "Mean relative error from {first} to {last} cards; at {last} it is {ring:.1e} for the "
+        "ring and {tree:.1e} for the tree.",
+        "{first} 到 {last} 张卡的平均相对误差；{last} 张卡时，环形为 {ring:.1e}，树为 {tree:.1e}。",
+    ),
     # the chapter on real processes
     "compared": ("compared", "比较的两方"),
     "apart": ("parameters differ by", "参数之差"),

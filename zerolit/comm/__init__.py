@@ -1,10 +1,11 @@
 """Collectives as rank programs: one text that is run, proved and priced.
 
-`ring` and `server` hold the programs; `simulate` runs one on arrays, `prove` on multisets of
-ranks, `price` on sizes. The calls `ring_all_reduce` and so on are for everyday use.
+`ring`, `server`, `tree` and `halving` hold the programs; `simulate` runs one on arrays, `prove` on
+multisets of ranks, `price` on sizes, `order_of_sum` on symbols. The calls `ring_all_reduce` and so
+on are for everyday use.
 """
 
-from . import ring, server
+from . import halving, ring, server, tree
 from .calls import (
     parameter_server_all_reduce,
     ring_all_gather,
@@ -12,6 +13,7 @@ from .calls import (
     ring_reduce_scatter,
 )
 from .log import CommLog, Message
+from .order import order_of_sum
 from .price import Network, all_reduce_time, price
 from .prove import Proof, prove
 from .simulate import Chunks, simulate
@@ -30,7 +32,9 @@ __all__ = [
     "Swap",
     "all_reduce_time",
     "collective",
+    "halving",
     "in_phase",
+    "order_of_sum",
     "parameter_server_all_reduce",
     "price",
     "prove",
@@ -41,4 +45,5 @@ __all__ = [
     "server",
     "simulate",
     "tap",
+    "tree",
 ]

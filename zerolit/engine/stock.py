@@ -24,11 +24,11 @@ from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from zerolit.comm import ring
+from zerolit.comm import Chunks, ring
 from zerolit.gpt import BASE_CONFIG, Config, loss_sum, make_model
 from zerolit.zero.train import draw_batches, one_thread, share_out
 
-from .drive import all_gather, reduce_scatter
+from .drive import all_gather, drive, reduce_scatter
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the module compiles helpers by the deprecated torch.jit
@@ -165,6 +165,20 @@ def _train(model: nn.Module, adamw: Any, steps: int, config: Config) -> Trained:
 
 def _whole(parameter: Tensor) -> Tensor:
     return parameter.full_tensor() if isinstance(parameter, DTensor) else parameter.detach()
+
+
+def beside_gloo(n: int, direction: int) -> tuple[Tensor, Tensor]:
+    """Our ring and gloo's all-reduce of the same random numbers `[n]`; both sums.
+
+    gloo cuts n elements for p ranks into chunks of 2·⌈n/2p⌉, the last ones shorter.
+    """
+    rank, size = dist.get_rank(), dist.get_world_size()
+    ours = torch.randn(n, generator=torch.Generator().manual_seed(rank))
+    theirs, length = ours.clone(), 2 * -(-n // (2 * size))
+    chunks = Chunks([ours[c * length : (c + 1) * length] for c in range(size)])
+    drive(ring.all_reduce(rank, size, chunks, direction, owner=0))
+    dist.all_reduce(theirs)
+    return ours, theirs
 
 
 # Counting

@@ -1,0 +1,116 @@
+"""The chapter on the order of the sum: the orders, and what they do to the last bits."""
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+
+import torch
+from torch import Tensor
+
+from zerolit import engine
+from zerolit.comm import Chunks, halving, order_of_sum, ring, simulate, tree
+from zerolit.engine.stock import beside_gloo
+
+from .figure import SERIES, canvas, render
+from .labels import label
+from .page import current
+from .table import Table
+
+PROGRAMS: dict[str, Callable] = {
+    "ring right": partial(ring.all_reduce, owner=0),
+    "ring left": partial(ring.all_reduce, direction=-1, owner=0),
+    "tree": tree.all_reduce,
+    "halving": halving.all_reduce,
+}
+_BITS = {torch.float32: 23, torch.bfloat16: 7}  # of the fraction
+
+
+def _runs(size: int) -> list[str]:
+    return [name for name in PROGRAMS if name != "halving" or size & (size - 1) == 0]
+
+
+def orders_table(size: int) -> Table:
+    """For every program the order in which chunk 0 is summed; numbers are ranks."""
+    options = {
+        "ring right": (ring.all_reduce, {"owner": 0}),
+        "ring left": (ring.all_reduce, {"direction": -1, "owner": 0}),
+        "tree": (tree.all_reduce, {}),
+        "halving": (halving.all_reduce, {}),
+    }
+    rows = [(name, order_of_sum(program, size, **how)) for name, (program, how) in options.items()]
+    return Table("sum-orders", {"program": "label", "order": "code"}, rows, {"p": size})
+
+
+@cache
+def add_up(name: str, size: int, dtype: torch.dtype, n: int = 4096, spread: bool = True) -> Tensor:
+    """Sum seeded random arrays of `n` elements over the ranks, by one of `PROGRAMS`.
+
+    The numbers are normal with `spread`, else uniform between 0 and 1.
+    """
+    arrays = [_numbers(rank, n, spread).to(dtype) for rank in range(size)]
+    pieces = 1 if name == "tree" else size
+    simulate(PROGRAMS[name], [Chunks(array.tensor_split(pieces)) for array in arrays])
+    return arrays[0]
+
+
+def _numbers(rank: int, n: int, spread: bool) -> Tensor:
+    generator = torch.Generator().manual_seed(rank)
+    return torch.randn(n, generator=generator) if spread else torch.rand(n, generator=generator)
+
+
+def spread_table(sizes: Sequence[int]) -> Table:
+    """How far the programs' sums of the same numbers are apart, in float32 and in bf16."""
+    columns = {
+        "ranks": "d",
+        "differ 32": ".0%",
+        "ulps 32": ".0f",
+        "differ 16": ".0%",
+        "ulps 16": ".0f",
+    }
+    rows = []
+    for p in sizes:
+        cells = [part for dtype in _BITS for part in _spread(p, dtype)]
+        rows.append((p, *cells))
+    return Table("sum-spread", columns, rows)
+
+
+def _spread(size: int, dtype: torch.dtype) -> tuple[float, float]:
+    """The share of elements on which the programs differ, and the widest spread in ulps."""
+    sums = torch.stack([add_up(name, size, dtype).double() for name in _runs(size)])
+    apart = sums.max(0).values - sums.min(0).values
+    ulp = 2.0 ** (sums.abs().max(0).values.log2().floor() - _BITS[dtype])
+    return (apart > 0).double().mean().item(), (apart / ulp).max().item()
+
+
+def bf16_figure(sizes: Sequence[int]) -> str:
+    """The mean relative error of a sum of numbers between 0 and 1 in bf16, against p."""
+    say, names = current().language, ("ring right", "tree")
+    with canvas(9, 3.8) as figure:
+        ax = figure.add_axes((0.1, 0.15, 0.7, 0.8))
+        ends = {}
+        for colour, name in zip(SERIES, names, strict=False):
+            errors = [bf16_error(name, p) for p in sizes]
+            ends[name.split()[0]] = errors[-1]
+            ax.plot(sizes, errors, color=colour)
+            words = label(name, say)
+            ax.text(sizes[-1] * 1.1, errors[-1], words, color=colour, va="center")
+        ax.set(xscale="log", yscale="log", xlabel=label("number of cards", say))
+        ax.set_ylabel(label("relative error", say))
+        ax.set_xticks(sizes, [str(p) for p in sizes])
+        ax.minorticks_off()
+        ax.grid(True)
+        return render("sum-bf16", figure, {"first": sizes[0], "last": sizes[-1], **ends})
+
+
+@cache
+def bf16_error(name: str, size: int, n: int = 512) -> float:
+    """The mean relative error of a bf16 sum of numbers between 0 and 1."""
+    exact = torch.stack([_numbers(r, n, False).bfloat16().double() for r in range(size)]).sum(0)
+    got = add_up(name, size, torch.bfloat16, n, spread=False).double()
+    return ((got - exact).abs() / exact).mean().item()
+
+
+@cache
+def gloo_gap(size: int, direction: int, n: int = 4099) -> float:
+    """The largest difference of our ring and gloo's all-reduce on real processes."""
+    pairs = engine.launch(beside_gloo, size, n, direction, timeout=30)
+    return max((ours - theirs).abs().max().item() for ours, theirs in pairs)
