@@ -60,6 +60,13 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--lang", choices=("en", "zh"), default="en", help="language")
         command.set_defaults(run=run)
 
+    scale = commands.add_parser("at-scale", help="FSDP2 on many ranks that do not exist")
+    scale.add_argument("--ranks", type=int, nargs="+", default=[64, 512, 2048], help="of each run")
+    scale.add_argument("--layers", type=int, default=8, help="of the GPT (default 8)")
+    scale.add_argument("--width", type=int, default=512, help="of the GPT (default 512)")
+    scale.add_argument("--lang", choices=("en", "zh"), default="en", help="language")
+    scale.set_defaults(run=_at_scale)
+
     build = commands.add_parser("build", help="build the site, both languages, into site/")
     build.add_argument(
         "--accept", action="store_true", help="make this build's results the reference"
@@ -146,6 +153,15 @@ def _engine(options: argparse.Namespace) -> tuple[int, Callable, bool]:
     if engine.under_torchrun():
         return int(os.environ["WORLD_SIZE"]), engine.train, os.environ["RANK"] == "0"
     return options.ranks, engine.train if options.engine == "torch" else training.train, True
+
+
+def _at_scale(options: argparse.Namespace) -> int:
+    from zerolit.book.engine import scale_table
+
+    with Console(stderr=True).status("PyTorch's own FSDP2, on tensors without content"):
+        table = scale_table(tuple(options.ranks), options.layers, options.width)
+    Console().print(table.terminal(options.lang))
+    return 0
 
 
 def _demo(options: argparse.Namespace) -> int:

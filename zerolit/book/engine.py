@@ -1,6 +1,6 @@
 """The tables of the chapter on real processes: run for real while the page is built."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from torch import Tensor
@@ -67,3 +67,32 @@ def faults_table() -> Table:
     """Every fault, injected, and the launcher's sentence."""
     rows = [(f"fault {fault}", _fault(fault)) for fault in FAULTS]
     return Table("real-faults", {"fault": "label", "told": "s"}, rows)
+
+
+at_scale = cache(engine.at_scale)
+
+
+def scale_table(ranks: Sequence[int], layers: int, width: int) -> Table:
+    """FSDP2 on ranks that do not exist: stored and sent by one, beside 4Ψ/p and 3(p-1)/p·Ψ.
+
+    Raises:
+        AssertionError: what is stored or sent is not the formula's, padding counted.
+    """
+    columns = {
+        "ranks": "d",
+        "stored": ".6f",
+        "4/p": ".6f",
+        "sent": ".4f",
+        "3(p-1)/p": ".4f",
+        "padding": ".1%",
+    }
+    rows = []
+    for p in ranks:
+        seen = at_scale(p, layers, width)
+        padding = seen.padded / seen.parameters
+        assert seen.stored == 4 * seen.padded // p, seen
+        assert seen.sent == 3 * (p - 1) * (seen.padded // p), seen
+        psi = seen.parameters
+        theory = (4 / p, 3 * (p - 1) / p)
+        rows.append((p, seen.stored / psi, theory[0], seen.sent / psi, theory[1], padding - 1))
+    return Table("real-scale", columns, rows, {"psi": f"{psi / 1e6:,.0f}"})

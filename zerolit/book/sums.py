@@ -62,9 +62,9 @@ def spread_table(sizes: Sequence[int]) -> Table:
     columns = {
         "ranks": "d",
         "differ 32": ".0%",
-        "ulps 32": ".0f",
+        "ulps 32": ".1f",
         "differ 16": ".0%",
-        "ulps 16": ".0f",
+        "ulps 16": ".1f",
     }
     rows = []
     for p in sizes:
@@ -74,10 +74,14 @@ def spread_table(sizes: Sequence[int]) -> Table:
 
 
 def _spread(size: int, dtype: torch.dtype) -> tuple[float, float]:
-    """The share of elements on which the programs differ, and the widest spread in ulps."""
+    """The share of elements on which the programs differ, and the widest spread.
+
+    In units in the last place of the largest addend: the sum itself may be nearly zero.
+    """
     sums = torch.stack([add_up(name, size, dtype).double() for name in _runs(size)])
     apart = sums.max(0).values - sums.min(0).values
-    ulp = 2.0 ** (sums.abs().max(0).values.log2().floor() - _BITS[dtype])
+    addends = torch.stack([_numbers(rank, sums.shape[1], True).abs() for rank in range(size)])
+    ulp = 2.0 ** (addends.max(0).values.log2().floor() - _BITS[dtype])
     return (apart > 0).double().mean().item(), (apart / ulp).max().item()
 
 
@@ -93,8 +97,9 @@ def bf16_figure(sizes: Sequence[int]) -> str:
             ax.plot(sizes, errors, color=colour)
             words = label(name, say)
             ax.text(sizes[-1] * 1.1, errors[-1], words, color=colour, va="center")
-        ax.set(xscale="log", yscale="log", xlabel=label("number of cards", say))
+        ax.set(xscale="log", ylim=(0, None), xlabel=label("number of cards", say))
         ax.set_ylabel(label("relative error", say))
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:.1%}")
         ax.set_xticks(sizes, [str(p) for p in sizes])
         ax.minorticks_off()
         ax.grid(True)

@@ -2,12 +2,15 @@
 
 from .drive import all_gather, all_reduce, drive, reduce_scatter
 from .launch import EngineError, launch, tell, under_torchrun
+from .scale import AtScale, at_scale
 from .train import train
 
 __all__ = [
+    "AtScale",
     "EngineError",
     "all_gather",
     "all_reduce",
+    "at_scale",
     "drive",
     "launch",
     "reduce_scatter",

@@ -197,7 +197,7 @@ def at_rest(model: nn.Module, adamw: Any) -> Counter[str]:
     count: Counter[str] = Counter()
     for kind, tensors in kinds.items():
         local = [t.to_local() if isinstance(t, DTensor) else t for t in tensors]
-        found = {t.untyped_storage().data_ptr(): t for t in local}
+        found = {t.untyped_storage()._cdata: t for t in local}  # a fake tensor has no address
         count[kind] = sum(t.untyped_storage().nbytes() // t.element_size() for t in found.values())
     return count
 
@@ -220,6 +220,7 @@ class Wire(TorchDispatchMode):
     """Counts the bytes that this rank's collectives send, by name, while it is entered."""
 
     sent: Counter[str] = field(default_factory=Counter)
+    calls: list[tuple[str, int]] = field(default_factory=list)  # name, bytes of the whole
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -227,9 +228,9 @@ class Wire(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func.namespace == "c10d":
             name = func.name().split("::")[1].split(".")[0]
-            share = _SHARE.get(name)
-            if share is not None:
-                self.sent[name] += round(share(_bytes(args), dist.get_world_size()))
+            if name in _SHARE:
+                self.calls.append((name, _bytes(args)))
+                self.sent[name] += round(_SHARE[name](_bytes(args), dist.get_world_size()))
         return func(*args, **(kwargs or {}))
 
 
