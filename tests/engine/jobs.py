@@ -7,7 +7,7 @@ import time
 import torch
 import torch.distributed as dist
 
-from zerolit.comm import Chunks, Swap, in_phase, ring
+from zerolit.comm import Chunks, Swap, in_phase, ring, tap, tree
 from zerolit.engine import all_reduce, drive, status, tell
 
 
@@ -23,9 +23,9 @@ def fail(message):
     raise ValueError(message)
 
 
-def fault(which, culprit=1):
+def fault(which, culprit=1, n=8):
     """A ring all-reduce in which the culprit does something else after the first."""
-    x = torch.ones(8)
+    x = torch.ones(n)
     all_reduce(ring.all_reduce)(x)
     if rank() == culprit:
         FAULTS[which]()
@@ -74,6 +74,39 @@ def waits_for_each_other():
 
 def iter_swap(swap):
     yield swap
+
+
+def tree_that_hangs(culprit):
+    """The culprit stops before it hands on what came from below."""
+    program = tree.all_reduce(rank(), dist.get_world_size(), Chunks([torch.ones(2)]))
+
+    def look(swap):
+        if rank() == culprit and swap.phase == "broadcast" and swap.to >= 0:
+            time.sleep(1000)
+
+    drive(tap(program, look))
+
+
+def hangs_at_the_end(culprit=1):
+    other(torch.ones(8))
+    if rank() == culprit:
+        time.sleep(1000)
+
+
+def slow_receiver():
+    """0 sends to 1, which at the same time sends to 2, which is not there yet."""
+    x = torch.ones(2)
+    if rank() == 0:
+        drive(iter_swap(Swap(x, to=1)))
+    elif rank() == 1:
+        drive(iter_swap(Swap(x, 2, 0, x)))
+    else:
+        time.sleep(1.5)
+        drive(iter_swap(Swap(frm=1, like=x)))
+
+
+def refuses_async():
+    all_reduce(ring.all_reduce)(torch.ones(2), async_op=True)
 
 
 def count_to(n):

@@ -55,6 +55,8 @@ def test_a_rank_killed_while_training_and_a_restart_from_the_last_checkpoint(tmp
     if where == "saving":
         assert "(saving)" in str(caught.value)
     assert checkpoint.load(folder).step == 2  # the last one is whole
+    checkpoint.sweep(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
     rest = train(2, 3, 4, resume=folder)
     assert torch.equal(rest.parameters, simulated(2, 3, 4).parameters)
 

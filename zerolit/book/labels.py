@@ -132,7 +132,7 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     "compared": ("compared", "比较的两方"),
     "apart": ("parameters differ by", "参数之差"),
     "theory": ("sent per step, ÷ Ψ, in theory", "每步发出，÷ Ψ，理论"),
-    "wire": ("on gloo's wire", "gloo 实际发出"),
+    "wire": ("by gloo's algorithms", "按 gloo 的算法"),
     "at rest": ("stored, ÷ Ψ", "存储量，÷ Ψ"),
     "training": ("training", "训练方式"),
     "real stage 0": (

@@ -44,7 +44,7 @@ def orders_table(size: int) -> Table:
 def add_up(name: str, size: int, dtype: torch.dtype, n: int = 4096, spread: bool = True) -> Tensor:
     """Sum seeded random arrays of `n` elements over the ranks, by one of `PROGRAMS`.
 
-    The numbers are normal with `spread`, else uniform between 0 and 1.
+    The numbers are uniform, between -1 and 1 with `spread`, else between 0 and 1.
     """
     arrays = [_numbers(rank, n, spread).to(dtype) for rank in range(size)]
     pieces = 1 if name == "tree" else size
@@ -54,7 +54,8 @@ def add_up(name: str, size: int, dtype: torch.dtype, n: int = 4096, spread: bool
 
 def _numbers(rank: int, n: int, spread: bool) -> Tensor:
     generator = torch.Generator().manual_seed(rank)
-    return torch.randn(n, generator=generator) if spread else torch.rand(n, generator=generator)
+    uniform = torch.rand(n, generator=generator)  # exact on every machine, as normal ones are not
+    return 2 * uniform - 1 if spread else uniform
 
 
 def spread_table(sizes: Sequence[int]) -> Table:

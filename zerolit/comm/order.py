@@ -21,14 +21,14 @@ class Term:
 
 
 def order_of_sum(program: Callable, size: int, chunk: int = 0, **options: Any) -> str:
-    """How the sum of one chunk comes about, such as `((1+2)+3)+0`: numbers are ranks.
+    """How the sum of one chunk comes about, such as `0+(3+(2+1))`: numbers are ranks.
 
     Args:
         program: an all-reduce, marked by `collective`.
         options: passed on to it.
 
     Raises:
-        ProofError: ranks that end with sums of different orders, and so with different bits.
+        ProofError: ranks whose sums of this chunk are of different orders, and so perhaps bits.
     """
     pieces = program.pieces(size)  # type: ignore[attr-defined]
     states = [Chunks([_symbol(rank) for _ in range(pieces)]) for rank in range(size)]

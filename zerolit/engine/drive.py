@@ -65,11 +65,17 @@ def all_reduce(program: Callable) -> Callable[..., None]:
     """A function with the signature of torch.distributed's, which runs our program.
 
     Such as `zerolit.comm.ring.all_reduce`; its options (`direction`, `owner`) may be bound by
-    `functools.partial`. The sum lands in the tensor itself.
+    `functools.partial`. The sum lands in the tensor itself. Other operations than the sum, and
+    `async_op=True`, are refused with a ValueError.
     """
 
-    def run(tensor: Tensor, op: Any = dist.ReduceOp.SUM, group: Group = None) -> None:
-        _only_sums(op)
+    def run(
+        tensor: Tensor,
+        op: Any = dist.ReduceOp.SUM,
+        group: Group = None,
+        async_op: bool = False,
+    ) -> None:
+        _refuse(op, async_op)
         rank, size = dist.get_rank(group), dist.get_world_size(group)
         chunks = Chunks(tensor.view(-1).tensor_split(size))
         drive(program(rank, size, chunks), group)
@@ -78,11 +84,15 @@ def all_reduce(program: Callable) -> Callable[..., None]:
 
 
 def all_gather(program: Callable) -> Callable[..., None]:
-    """The same for `all_gather_into_tensor`; the program must leave chunk r with rank r."""
+    """The same for `all_gather_into_tensor`; the program must start from chunk r on rank r.
+
+    So a ring is `partial(ring.all_gather, owner=0)`.
+    """
 
     def run(
         output_tensor: Tensor, input_tensor: Tensor, group: Group = None, async_op: bool = False
     ) -> None:
+        _refuse(dist.ReduceOp.SUM, async_op)
         rank, size = dist.get_rank(group), dist.get_world_size(group)
         chunks = Chunks(output_tensor.view(size, -1).unbind(0))
         chunks[rank] = input_tensor.view(-1)
@@ -92,7 +102,10 @@ def all_gather(program: Callable) -> Callable[..., None]:
 
 
 def reduce_scatter(program: Callable) -> Callable[..., None]:
-    """The same for `reduce_scatter_tensor`; the input is left as it is."""
+    """The same for `reduce_scatter_tensor`; the program must leave chunk r with rank r.
+
+    So a ring is `partial(ring.reduce_scatter, owner=0)`. The input is left as it is.
+    """
 
     def run(
         output_tensor: Tensor,
@@ -101,7 +114,7 @@ def reduce_scatter(program: Callable) -> Callable[..., None]:
         op: Any = dist.ReduceOp.SUM,
         async_op: bool = False,
     ) -> None:
-        _only_sums(op)
+        _refuse(op, async_op)
         rank, size = dist.get_rank(group), dist.get_world_size(group)
         chunks = Chunks(input_tensor.clone().view(size, -1).unbind(0))
         drive(program(rank, size, chunks), group)
@@ -110,6 +123,8 @@ def reduce_scatter(program: Callable) -> Callable[..., None]:
     return run
 
 
-def _only_sums(op: Any) -> None:
+def _refuse(op: Any, async_op: bool) -> None:
+    if async_op:
+        raise ValueError("async_op is True; the programs run to their end, so it must be False")
     if op != dist.ReduceOp.SUM:
         raise ValueError(f"op is {op}; the programs add up, so it must be SUM")

@@ -8,6 +8,7 @@ Under `torchrun` the ranks exist already, on one machine or many, and are used a
 import atexit
 import multiprocessing as mp
 import os
+import re
 import shutil
 import signal
 import socket
@@ -15,7 +16,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -27,12 +29,14 @@ import torch.distributed as dist
 from . import status
 
 GRACE = 0.8  # seconds for the culprit to be heard after a victim
-STUCK = 0.4  # seconds that a rank may wait for one that has returned
-_VICTIM = ("Connection", "connection", "Timed out", "timed out", "Socket", "recv", "send")
+# How gloo says that another rank is gone, or does not answer.
+_VICTIM = re.compile(
+    r"Connection (closed|reset|refused)|Timed out waiting|Socket (Timeout|closed)|gloo/transport"
+)
 
 
 class EngineError(RuntimeError):
-    """A rank failed. `rank` is the culprit, `phase` what it was doing, `cause` what happened."""
+    """A rank failed: `rank` did it, `cause` is what; `phase` is that of its last message."""
 
     def __init__(self, rank: int, doing: status.Doing, cause: str):
         super().__init__(f"rank {rank} {cause} ({doing})")
@@ -48,9 +52,7 @@ class _Rank:
     record: Any
     result: Any = None
     finished: bool = False
-    complaint: tuple[str, str] | None = None  # how a victim put it: kind, message
-    stuck_since: float | None = None
-    seen: int = field(default=-1)  # the record's count when it was looked at
+    complaint: str = ""  # how a victim put it
 
     @property
     def doing(self) -> status.Doing:
@@ -66,11 +68,12 @@ def launch(
 ) -> list[Any]:
     """Run `function(*arguments)` on `size` ranks with a process group; return results by rank.
 
-    Under `torchrun` the function runs in this process, as one of the ranks that there are.
+    Under `torchrun` the function runs in this process, as one of the ranks that there are, and an
+    error is what it raises; naming the culprit needs ranks that were launched here.
 
     Args:
         function: importable from a module, as processes need it.
-        timeout: seconds that a rank waits for another before it counts as hanging.
+        timeout: seconds that ranks wait for another before it counts as hanging.
         on_tell: called with what rank 0 says by `tell`.
 
     Raises:
@@ -81,7 +84,7 @@ def launch(
     if size < 1:
         raise ValueError(f"size is {size}; it must be at least 1")
     if under_torchrun():
-        return _under_torchrun(function, size, arguments, timeout)
+        return _under_torchrun(function, size, arguments, timeout, on_tell)
     folder = Path(tempfile.mkdtemp(prefix="zerolit-"))
     ranks: list[_Rank] = []
     try:
@@ -89,7 +92,8 @@ def launch(
             ranks.append(_start(rank, size, folder, function, arguments, timeout))
         results = _Watch(ranks, timeout, on_tell).until_the_end()
         for one in ranks:
-            one.pipe.send("goodbye")
+            with suppress(BrokenPipeError):
+                one.pipe.send("goodbye")
         return results
     except BaseException:
         for one in ranks:
@@ -97,6 +101,8 @@ def launch(
         raise
     finally:
         for one in ranks:
+            one.process.join(5)  # its own end takes a moment
+            one.process.kill()
             one.process.join()
             one.process.close()
             one.pipe.close()
@@ -146,10 +152,9 @@ def _be_rank(
             timeout=timedelta(seconds=timeout),
         )
         pipe.send(("result", function(*arguments)))
-        pipe.recv()  # goodbye: nobody needs this rank any more
+        with suppress(EOFError):  # the launcher is gone
+            pipe.recv()  # goodbye: nobody needs this rank any more
         dist.destroy_process_group()
-    except EOFError:
-        pass  # the launcher is gone
     except BaseException as error:
         pipe.send(("error", (type(error).__name__, str(error).split("\n")[0])))
     sys.stdout.flush()
@@ -158,12 +163,15 @@ def _be_rank(
 
 
 _pipe: Connection | None = None
+_listener: Callable[[Any], object] | None = None  # in the same process, under torchrun
 
 
 def tell(news: Any) -> None:
     """Say something to whoever launched the ranks; only rank 0 is heard."""
     if _pipe is not None:
         _pipe.send(("news", news))
+    if _listener is not None:
+        _listener(news)
 
 
 def _loopback() -> str:
@@ -179,7 +187,8 @@ class _Watch:
 
     def __init__(self, ranks: list[_Rank], timeout: float, on_tell: Callable):
         self.ranks, self.timeout, self.on_tell = ranks, timeout, on_tell
-        self.first_victim: float | None = None
+        self.first_victim: tuple[int, float] | None = None  # rank, when
+        self.last_sign = time.monotonic()
 
     def until_the_end(self) -> list[Any]:
         while not all(rank.finished for rank in self.ranks):
@@ -203,13 +212,14 @@ class _Watch:
             kind, said = rank.pipe.recv()
         except (EOFError, ConnectionResetError):
             return self._see_end(i)
+        self.last_sign = time.monotonic()
         if kind == "news":
             self.on_tell(said)
         elif kind == "result":
             rank.finished, rank.result = True, said
-        elif _is_victim(*said):
-            rank.complaint = said
-            self.first_victim = self.first_victim or time.monotonic()
+        elif _VICTIM.search(said[1]):
+            rank.complaint = f"{said[0]}: {said[1]}"
+            self.first_victim = self.first_victim or (i, self.last_sign)
         else:
             raise EngineError(i, rank.doing, f"raised {said[0]}: {said[1]}")
 
@@ -217,8 +227,8 @@ class _Watch:
         rank = self.ranks[i]
         rank.process.join()
         code = rank.process.exitcode or 0
-        if rank.complaint is None and not rank.finished:
-            self._mismatch()
+        if not rank.complaint and not rank.finished:
+            self._misfit()
             ended = (
                 f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited ({code})"
             )
@@ -226,53 +236,64 @@ class _Watch:
 
     def _judge(self) -> None:
         """Whom to blame when nobody has said what is wrong."""
+        self._early_return()
         now = time.monotonic()
-        self._early_return(now)
-        if self.first_victim and now - self.first_victim > GRACE:
-            self._mismatch()
-            self._hang()
-            i = next(i for i, rank in enumerate(self.ranks) if rank.complaint)
-            raise EngineError(i, self.ranks[i].doing, f"complained: {self.ranks[i].complaint}")
+        if self.first_victim and now - self.first_victim[1] > GRACE:
+            self._misfit()
+            self._follow(self.first_victim[0])
+        some = any(rank.finished for rank in self.ranks)
+        if some and now - self.last_sign > self.timeout + GRACE:
+            i = next(i for i, rank in enumerate(self.ranks) if not rank.finished)
+            raise EngineError(i, self.ranks[i].doing, self._silent())
 
-    def _early_return(self, now: float) -> None:
-        """A rank that has returned is waited for, and has been for a while."""
+    def _early_return(self) -> None:
+        """A rank waits for a message that its sender, which has returned, never sent."""
         for i, rank in enumerate(self.ranks):
-            doing = rank.doing
-            waits = not rank.finished and doing.what == "exchanging" and doing.frm >= 0
-            if not (waits and self.ranks[doing.frm].finished):
-                rank.stuck_since = None
-            elif rank.stuck_since is None or doing.count != rank.seen:
-                rank.stuck_since, rank.seen = now, doing.count
-            elif now - rank.stuck_since > STUCK:
-                cause = f"returned while rank {i} waits for it in phase {doing.phase!r}"
-                raise EngineError(doing.frm, self.ranks[doing.frm].doing, cause)
+            sender = self._never_sent(i)
+            if sender is not None and self.ranks[sender].finished and not rank.finished:
+                self._misfit()
+                cause = f"returned while rank {i} waits for it in phase {rank.doing.phase!r}"
+                raise EngineError(sender, self.ranks[sender].doing, cause)
 
-    def _mismatch(self) -> None:
-        """A rank sends what its receiver does not expect."""
+    def _never_sent(self, i: int) -> int | None:
+        """The rank from which rank i waits for a message that has not been begun."""
+        doing = self.ranks[i].doing
+        if doing.what != "exchanging" or doing.frm < 0:
+            return None
+        begun = self.ranks[doing.frm].doing.begun.get(str(i), 0)
+        return doing.frm if begun < doing.number else None
+
+    def _misfit(self) -> None:
+        """A rank has sent what its receiver did not expect as that very message."""
+        expected = {
+            (frm, i, number): (what, phase)
+            for i, rank in enumerate(self.ranks)
+            for frm, number, what, phase in rank.doing.expects
+        }
         for i, rank in enumerate(self.ranks):
-            doing = rank.doing
-            if doing.what != "exchanging" or doing.to < 0:
-                continue
-            other = self.ranks[doing.to].doing
-            meets = other.what == "exchanging" and other.frm == i
-            if meets and (doing.sends, doing.phase) != (other.expects, other.phase):
-                cause = f"sends {doing.sends} to rank {doing.to}, which expects {other.expects}"
-                cause += f" in phase {other.phase!r}"
-                raise EngineError(i, doing, cause)
+            for to, number, what, phase in rank.doing.sends:
+                wanted = expected.get((i, to, number), (what, phase))
+                if wanted != (what, phase):
+                    cause = f"sends {what} in phase {phase!r} to rank {to}, which expects"
+                    raise EngineError(i, rank.doing, f"{cause} {wanted[0]} in phase {wanted[1]!r}")
 
-    def _hang(self) -> None:
-        """Victims have timed out; the one that says nothing is the one that hangs."""
-        silent = [i for i, rank in enumerate(self.ranks) if not rank.complaint]
-        for i in sorted(silent, key=lambda i: self.ranks[i].finished, reverse=True):
-            rank = self.ranks[i]
-            what = "returned early" if rank.finished else f"hangs: no sign for {self.timeout:g} s"
-            raise EngineError(i, rank.doing, what)
+    def _follow(self, i: int) -> None:
+        """From a victim to the rank that it waits for, and on, to the one that waits for nobody."""
+        seen: list[int] = []
+        while i not in seen:
+            seen.append(i)
+            rank, doing = self.ranks[i], self.ranks[i].doing
+            if rank.finished:
+                raise EngineError(i, doing, "returned early")
+            if doing.what != "exchanging":
+                raise EngineError(i, doing, self._silent())
+            sender = self._never_sent(i)
+            i = sender if sender is not None else max(doing.to, doing.frm)
+        circle = " → ".join(map(str, [*seen[seen.index(i) :], i]))
+        raise EngineError(i, self.ranks[i].doing, f"waits in a circle of ranks, {circle}")
 
-
-def _is_victim(kind: str, message: str) -> bool:
-    return kind in ("RuntimeError", "DistBackendError", "DistNetworkError") and any(
-        word in message for word in _VICTIM
-    )
+    def _silent(self) -> str:
+        return f"hangs: no sign for {self.timeout:g} s"
 
 
 # Under torchrun
@@ -283,15 +304,16 @@ def under_torchrun() -> bool:
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
-def _under_torchrun(function: Callable, size: int, arguments: tuple, timeout: float) -> list[Any]:
+def _under_torchrun(
+    function: Callable, size: int, arguments: tuple, timeout: float, on_tell: Callable
+) -> list[Any]:
     world = int(os.environ["WORLD_SIZE"])
     if size != world:
         raise ValueError(f"size is {size}, but torchrun started {world} ranks; they must agree")
-    backend = "nccl" if torch.cuda.is_available() else "gloo"
-    if backend == "nccl":
-        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    global _listener
+    _listener = on_tell if os.environ["RANK"] == "0" else None
     if not dist.is_initialized():  # a second group would meet the first one's addresses
-        dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
+        dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))  # tensors are on CPUs
         atexit.register(dist.destroy_process_group)
     results: list[Any] = [None] * size
     dist.all_gather_object(results, function(*arguments))

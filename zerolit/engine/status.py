@@ -1,14 +1,18 @@
 """What each rank is doing, in memory that the launcher reads when the rank can no longer say it."""
 
 import json
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zerolit.comm import Swap
 from zerolit.comm.swap import NOBODY
 
-LENGTH = 512  # bytes of a rank's record
-_record: Any = None  # shared with the launcher; None where there is none
+LENGTH = 4096  # bytes of a rank's record
+RECENT = 8  # messages that are remembered each way
+
+# Another rank, which of the messages to or from it (counted from 1), its shape and dtype, its phase
+Message = tuple[int, int, str, str]
 
 
 @dataclass(frozen=True)
@@ -19,23 +23,27 @@ class Doing:
         what: `"computing"`, `"exchanging"` or another word, such as `"saving"`.
         phase: of the last message.
         to, frm: whom it sends to and waits for, or -1.
-        sends, expects: shape and dtype of a message, as words.
-        count: how often the record has changed.
+        number: which message it waits for from `frm`, counted from 1.
+        begun: how many messages it has begun to send, by receiver.
+        sends, expects: the latest of both, old to new.
     """
 
     what: str = "starting"
     phase: str = ""
     to: int = NOBODY
     frm: int = NOBODY
-    sends: str = ""
-    expects: str = ""
-    count: int = 0
+    number: int = 0
+    begun: dict[str, int] = field(default_factory=dict)
+    sends: list[Message] = field(default_factory=list)
+    expects: list[Message] = field(default_factory=list)
 
     def __str__(self) -> str:
         return f"{self.what}, phase {self.phase!r}" if self.phase else self.what
 
 
+_record: Any = None  # shared with the launcher; None where there is none
 _last = Doing()
+_asked: Counter[int] = Counter()
 
 
 def share(record: Any) -> None:
@@ -46,27 +54,41 @@ def share(record: Any) -> None:
 
 def exchanging(swap: Swap) -> None:
     """This rank is about to send, to receive, or both."""
-    sends, expects = (
-        "" if x is None else f"{tuple(x.shape)} {x.dtype}" for x in (swap.payload, swap.like)
-    )
-    _write("exchanging", swap.phase, swap.to, swap.frm, sends, expects)
+    if _record is None:
+        return
+    begun, sends, expects = dict(_last.begun), _last.sends, _last.expects
+    if swap.to != NOBODY:
+        begun[str(swap.to)] = begun.get(str(swap.to), 0) + 1
+        message = (swap.to, begun[str(swap.to)], _words(swap.payload), swap.phase)
+        sends = [*sends, message][-RECENT:]
+    if swap.frm != NOBODY:
+        _asked[swap.frm] += 1
+        message = (swap.frm, _asked[swap.frm], _words(swap.like), swap.phase)
+        expects = [*expects, message][-RECENT:]
+    to, frm = swap.to, swap.frm
+    _write(Doing("exchanging", swap.phase, to, frm, _asked[frm], begun, sends, expects))
+
+
+def _words(tensor: Any) -> str:
+    return f"{tuple(tensor.shape)} {tensor.dtype}"
 
 
 def computing(phase: str) -> None:
     """The exchange is over."""
-    _write("computing", phase)
+    if _record is not None:
+        _write(replace(_last, what="computing", phase=phase))
 
 
 def doing(what: str) -> None:
     """Anything else that takes long, such as `"saving"`."""
-    _write(what)
-
-
-def _write(what: str, *rest: Any) -> None:
-    global _last
     if _record is not None:
-        _last = replace(Doing(what, *rest), count=_last.count + 1)
-        _record.value = json.dumps(list(vars(_last).values())).encode()[: LENGTH - 1]
+        _write(replace(_last, what=what, phase=""))
+
+
+def _write(now: Doing) -> None:
+    global _last
+    _last = now
+    _record.value = json.dumps(list(vars(now).values())).encode()[: LENGTH - 1]
 
 
 def read(record: Any) -> Doing:

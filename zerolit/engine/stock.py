@@ -50,7 +50,8 @@ class Trained:
     Attributes:
         parameters: the final ones, whole, one vector.
         losses: this rank's part of the mean loss, by step.
-        sent: bytes that the last step put on the wire, by collective; see `count_wire`.
+        sent: bytes of the last step by collective: calls are caught, and what a rank sends for
+            one follows from gloo's algorithm; see `_SHARE`.
         stored: elements at rest, before the gradients are released, by kind.
     """
 
@@ -217,7 +218,7 @@ _SHARE = {
 
 @dataclass
 class Wire(TorchDispatchMode):
-    """Counts the bytes that this rank's collectives send, by name, while it is entered."""
+    """Catches collectives while it is entered, and adds up what a rank sends for each, by name."""
 
     sent: Counter[str] = field(default_factory=Counter)
     calls: list[tuple[str, int]] = field(default_factory=list)  # name, bytes of the whole

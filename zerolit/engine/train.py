@@ -25,7 +25,7 @@ from zerolit.zero.train import (
 
 from . import status
 from .drive import drive
-from .launch import launch, tell
+from .launch import EngineError, launch, tell
 
 
 def train(
@@ -52,7 +52,12 @@ def train(
     how = Recipe(**recipe)
     check(stage, size, steps, batch_size, how)
     job = (stage, steps, config, batch_size, how, save, resume)
-    told = launch(_train_rank, size, *job, timeout=timeout, on_tell=lambda _: on_step())
+    try:
+        told = launch(_train_rank, size, *job, timeout=timeout, on_tell=lambda _: on_step())
+    except EngineError:
+        if save:
+            checkpoint.sweep(save)
+        raise
     (losses, continues, _), parts = told[0], [part for *_, part in told]
     return put_together(parts, losses, continues)
 

@@ -98,6 +98,13 @@ def make_aside(folder: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
 
 
+def sweep(folder: Path) -> None:
+    """Remove what ranks that were killed while saving left beside `folder`."""
+    _put_back(folder)
+    for aside in folder.parent.glob(f".{folder.name}-*"):
+        shutil.rmtree(aside)
+
+
 def commit(
     aside: Path,
     folder: Path,
