@@ -199,7 +199,7 @@ def _build(options: argparse.Namespace) -> int:
         print(f"The site is in {root / 'site'}: open {root / 'site' / 'index.html'}")
     else:
         print(f"The last site was kept in {root / 'site'}")
-    return 1 if _differs(built) and not options.accept else 0
+    return 1 if built.differs and not options.accept else 0
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -214,7 +214,7 @@ def _check(options: argparse.Namespace) -> int:
     if options.report:
         options.report.write_text(report(root, built, error))
         print(f"The report is in {options.report}")
-    return 0 if built and not _differs(built) else 1
+    return 0 if built and not built.differs else 1
 
 
 def _run_pages(command: str, run: Callable) -> tuple[Path, "Built | None", str]:
@@ -240,14 +240,9 @@ def _tell(built: "Built", accepted: bool = False) -> None:
     for address in built.unpublished:
         print(f"{address} is a new place")
     if not accepted:
-        same = len(built.ledger) - sum(drift.what != "vanished" for drift in built.drift)
-        print(f"{same} of {len(built.ledger)} results are as the reference says")
-    if _differs(built) and not accepted:
+        print(f"{built.same} of {len(built.ledger)} results are as the reference says")
+    if built.differs and not accepted:
         print("If that is meant, `zerolit build --accept` makes it the reference")
-
-
-def _differs(built: "Built") -> bool:
-    return bool(built.drift or built.unpublished)
 
 
 def _bench(options: argparse.Namespace) -> int:

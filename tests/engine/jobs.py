@@ -142,6 +142,7 @@ def train_and_die(where, folder):
     from zerolit.engine.train import _train_rank
     from zerolit.gpt import BASE_CONFIG
     from zerolit.zero import Recipe, checkpoint, stages
+    from zerolit.zero.train import Job
 
     here = rank() == 1
     if here and where == "forward":
@@ -160,4 +161,4 @@ def train_and_die(where, folder):
 
         status.exchanging = die
     path = Path(folder)
-    _train_rank(2, 4, BASE_CONFIG, 32, Recipe(), path, path)
+    _train_rank(Job(2, 3, 4, BASE_CONFIG, 32, Recipe()), path, path)

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import ledger, places
@@ -38,6 +38,16 @@ class Built:
     drift: list[Drift]
     unpublished: list[str]
     swapped: bool = False
+
+    @property
+    def same(self) -> int:
+        """How many results are as the reference says."""
+        return len(self.ledger) - sum(drift.what != "vanished" for drift in self.drift)
+
+    @property
+    def differs(self) -> bool:
+        """Whether a result or a place is not the reference's."""
+        return bool(self.drift or self.unpublished)
 
 
 def find_root(start: Path) -> Path:
@@ -78,7 +88,7 @@ def build_site(
     with _scratch(root) as scratch:
         site.accept = accept
         built = build_into(root, scratch / "new", on_page)
-        if (built.drift or built.unpublished) and not (swap_on_drift or accept):
+        if built.differs and not (swap_on_drift or accept):
             return built
         try:
             _swap(scratch / "new", root / "site", scratch / "old")
@@ -87,7 +97,7 @@ def build_site(
         if accept:
             ledger.write_reference(root / ledger.REFERENCE, built.ledger)
             places.publish(root, built.unpublished)
-        return Built(built.seconds, built.ledger, built.drift, built.unpublished, swapped=True)
+        return replace(built, swapped=True)
 
 
 def check_site(root: Path, on_page: OnPage | None = None) -> Built:

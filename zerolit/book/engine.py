@@ -11,6 +11,7 @@ from zerolit.engine.stock import Trained, run
 from zerolit.zero import Run
 
 from .table import Table
+from .training import gap
 
 TIMEOUT = 30.0  # seconds that a rank may wait for another
 
@@ -25,11 +26,6 @@ def real(stage: int, size: int, steps: int, **recipe) -> Run:
 def stock(which: str, size: int, steps: int) -> list[Trained]:
     """PyTorch's own on real processes, by its name in `zerolit.engine.stock.STOCK`."""
     return engine.launch(run, size, which, steps, timeout=TIMEOUT)
-
-
-def gap(one: Tensor, other: Tensor) -> float:
-    """The largest difference of two parameter vectors; 0 means: the same bits."""
-    return (one - other).abs().max().item()
 
 
 def agreement_table(rows: Mapping[str, tuple[Tensor, Tensor]], ranks: int, steps: int) -> Table:

@@ -39,14 +39,13 @@ def finish(root: Path, folder: Path, site: Site) -> None:
         "results": lambda language, page: str(results_table(site, page)),
     }
     _fill(folder, due)
-    pages = site.pages or linking.list_pages(folder)
-    places = linking.find_places(folder, pages)
+    places = linking.find_places(folder, site.pages)
     site.unpublished = linking.check_published(root, places)
     _fill(folder, {"places": lambda language, _: str(places_table(places, language))})
     _check_late_pages(folder, site)
     linking.write_index(folder, places)
     linking.write_redirects(folder, linking.read_redirects(root))
-    wrong = linking.broken_links(folder) + list(linking.missing_twins(folder, pages))
+    wrong = linking.broken_links(folder) + list(linking.missing_twins(folder, site.pages))
     if wrong:
         raise PageError("links that lead nowhere: " + "; ".join(wrong))
 

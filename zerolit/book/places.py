@@ -103,14 +103,6 @@ def read_html(path: Path) -> Html:
     return reader.found
 
 
-def list_pages(site: Path) -> list[str]:
-    """The English pages of a built site, relative to it."""
-    files = (path.relative_to(site) for path in sorted(site.rglob("*.html")))
-    return [
-        f.as_posix() for f in files if f.parts[0] not in ("zh", "assets") and f.name != "404.html"
-    ]
-
-
 def find_places(site: Path, pages: Sequence[str]) -> list[Place]:
     """Every section, table and figure of the pages, in both languages, in order.
 

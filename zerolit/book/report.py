@@ -14,11 +14,10 @@ def report(root: Path, built: Built | None, error: str = "") -> str:
 
 
 def _outcome(built: Built) -> list[str]:
-    same = len(built.ledger) - sum(drift.what != "vanished" for drift in built.drift)
     drift = [f"- {drift}" for drift in built.drift] or ["- nothing"]
     new = [f"- {address}" for address in built.unpublished] or ["- none"]
     return [
-        f"{same} of {len(built.ledger)} results are as the reference says.",
+        f"{built.same} of {len(built.ledger)} results are as the reference says.",
         *("", "## Not as the reference says", "", *drift),
         *("", "## Places that were never published", "", *new),
     ]

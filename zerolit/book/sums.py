@@ -1,7 +1,8 @@
 """The chapter on the order of the sum: the orders, and what they do to the last bits."""
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,12 +15,13 @@ from .figure import SERIES, canvas, render
 from .labels import label
 from .page import current
 from .table import Table
+from .training import gap
 
-PROGRAMS: dict[str, Callable] = {
-    "ring right": partial(ring.all_reduce, owner=0),
-    "ring left": partial(ring.all_reduce, direction=-1, owner=0),
-    "tree": tree.all_reduce,
-    "halving": halving.all_reduce,
+PROGRAMS: dict[str, tuple[Callable, dict[str, Any]]] = {  # with their options
+    "ring right": (ring.all_reduce, {"owner": 0}),
+    "ring left": (ring.all_reduce, {"direction": -1, "owner": 0}),
+    "tree": (tree.all_reduce, {}),
+    "halving": (halving.all_reduce, {}),
 }
 _BITS = {torch.float32: 23, torch.bfloat16: 7}  # of the fraction
 
@@ -30,13 +32,7 @@ def _runs(size: int) -> list[str]:
 
 def orders_table(size: int) -> Table:
     """For every program the order in which chunk 0 is summed; numbers are ranks."""
-    options = {
-        "ring right": (ring.all_reduce, {"owner": 0}),
-        "ring left": (ring.all_reduce, {"direction": -1, "owner": 0}),
-        "tree": (tree.all_reduce, {}),
-        "halving": (halving.all_reduce, {}),
-    }
-    rows = [(name, order_of_sum(program, size, **how)) for name, (program, how) in options.items()]
+    rows = [(name, order_of_sum(program, size, **how)) for name, (program, how) in PROGRAMS.items()]
     return Table("sum-orders", {"program": "label", "order": "code"}, rows, {"p": size})
 
 
@@ -47,8 +43,9 @@ def add_up(name: str, size: int, dtype: torch.dtype, n: int = 4096, spread: bool
     The numbers are between -1 and 1 with `spread`, else uniform between 0 and 1.
     """
     arrays = [_numbers(rank, n, spread).to(dtype) for rank in range(size)]
-    pieces = 1 if name == "tree" else size
-    simulate(PROGRAMS[name], [Chunks(array.tensor_split(pieces)) for array in arrays])
+    program, options = PROGRAMS[name]
+    pieces = program.pieces(size)  # type: ignore[attr-defined]
+    simulate(program, [Chunks(array.tensor_split(pieces)) for array in arrays], **options)
     return arrays[0]
 
 
@@ -121,4 +118,4 @@ def bf16_error(name: str, size: int, n: int = 512) -> float:
 def gloo_gap(size: int, direction: int, n: int = 4099) -> float:
     """The largest difference of our ring and gloo's all-reduce on real processes."""
     pairs = engine.launch(beside_gloo, size, n, direction, timeout=30)
-    return max((ours - theirs).abs().max().item() for ours, theirs in pairs)
+    return max(gap(ours, theirs) for ours, theirs in pairs)

@@ -9,6 +9,7 @@ from functools import cache, partial
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from torch import Tensor
 
 from zerolit import zero
 from zerolit.zero import Run, Step
@@ -48,6 +49,11 @@ def sent_formula(stage: int, ranks: int, accumulate: int = 1) -> float:
     """Elements sent per card and step, ÷ Ψ (§7; each reduction once for every micro-batch)."""
     halves = (2, 2, accumulate + 1, 3 * accumulate)[stage]
     return halves * (ranks - 1) / ranks
+
+
+def gap(one: Tensor, other: Tensor) -> float:
+    """The largest difference of two vectors; 0 means: the same bits."""
+    return (one - other).abs().max().item()
 
 
 def sent(run: Run) -> int:
@@ -173,7 +179,7 @@ def stages_table(runs: Mapping[int, Run], ranks: int) -> Table:
         stored = max(kinds.total() for kinds in run.stored)
         assert stored == round(stored_formula(stage, ranks) * run.padded), (stage, stored)
         assert sent(run) == round(sent_formula(stage, ranks) * run.padded), (stage, sent(run))
-        differs = (run.parameters - runs[0].parameters).abs().max().item()
+        differs = gap(run.parameters, runs[0].parameters)
         peak = max(kinds.total() for kinds in run.peaks) / psi
         counts = (stored / psi, STORED[stage], sent(run) / psi, SENT[stage], peak)
         rows.append((f"stage {stage}", differs, *counts))

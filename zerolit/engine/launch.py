@@ -52,7 +52,7 @@ class _Rank:
     record: Any
     result: Any = None
     finished: bool = False
-    complaint: str = ""  # how a victim put it
+    victim: bool = False  # it complained of another
 
     @property
     def doing(self) -> status.Doing:
@@ -218,7 +218,7 @@ class _Watch:
         elif kind == "result":
             rank.finished, rank.result = True, said
         elif _VICTIM.search(said[1]):
-            rank.complaint = f"{said[0]}: {said[1]}"
+            rank.victim = True
             self.first_victim = self.first_victim or (i, self.last_sign)
         else:
             raise EngineError(i, rank.doing, f"raised {said[0]}: {said[1]}")
@@ -227,7 +227,7 @@ class _Watch:
         rank = self.ranks[i]
         rank.process.join()
         code = rank.process.exitcode or 0
-        if not rank.complaint and not rank.finished:
+        if not rank.victim and not rank.finished:
             self._misfit()
             ended = (
                 f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited ({code})"

@@ -230,16 +230,16 @@ class Wire(TorchDispatchMode):
         if func.namespace == "c10d":
             name = func.name().split("::")[1].split(".")[0]
             if name in _SHARE:
-                self.calls.append((name, _bytes(args)))
-                self.sent[name] += round(_SHARE[name](_bytes(args), dist.get_world_size()))
+                nbytes = _bytes(args)
+                self.calls.append((name, nbytes))
+                self.sent[name] += round(_SHARE[name](nbytes, dist.get_world_size()))
         return func(*args, **(kwargs or {}))
 
 
 def _bytes(args: Any) -> int:
     """The largest tensor argument: of a collective the whole, not a share."""
-    tensors = [a for a in _flat(args) if isinstance(a, Tensor)]
     groups = [sum(t.nbytes for t in _flat(a) if isinstance(t, Tensor)) for a in args]
-    return max([*groups, *(t.nbytes for t in tensors)], default=0)
+    return max(groups, default=0)
 
 
 def _flat(value: Any) -> list[Any]:

@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +10,9 @@ import torch.distributed as dist
 from zerolit.comm import CommLog
 from zerolit.gpt import BASE_CONFIG, Config
 from zerolit.zero import Recipe, Run, Worker, checkpoint
-from zerolit.zero.run import Part, end_step, part_of, put_together
-from zerolit.zero.stages import STAGES
-from zerolit.zero.train import (
-    check,
-    draw_batches,
-    go_on,
-    gpt_worker,
-    one_thread,
-    rank_step,
-    share_out,
-)
+from zerolit.zero.run import Part, part_of, put_together
+from zerolit.zero.stages import STAGES, Batch
+from zerolit.zero.train import Job, gpt_worker, rank_step, run_steps
 
 from . import status
 from .drive import drive
@@ -49,11 +40,11 @@ def train(
         ValueError: as `zerolit.zero.train`.
         EngineError: a rank failed; a checkpoint that was there before is whole.
     """
-    how = Recipe(**recipe)
-    check(stage, size, steps, batch_size, how)
-    job = (stage, steps, config, batch_size, how, save, resume)
+    job = Job(stage, size, steps, config, batch_size, Recipe(**recipe))
     try:
-        told = launch(_train_rank, size, *job, timeout=timeout, on_tell=lambda _: on_step())
+        told = launch(
+            _train_rank, size, job, save, resume, timeout=timeout, on_tell=lambda _: on_step()
+        )
     except EngineError:
         if save:
             checkpoint.sweep(save)
@@ -63,29 +54,20 @@ def train(
 
 
 def _train_rank(
-    stage: int,
-    steps: int,
-    config: Config,
-    batch_size: int,
-    how: Recipe,
-    save: Path | None,
-    resume: Path | None,
+    job: Job, save: Path | None, resume: Path | None
 ) -> tuple[list[float], str | None, Part]:
-    """One rank's run, as the simulator's is, but that others' ranks are elsewhere."""
-    rank, size = dist.get_rank(), dist.get_world_size()
-    worker = gpt_worker(stage, rank, size, config, how)
-    about = checkpoint.describe(stage, size, how, config, batch_size)
-    done, continues = go_on(resume, [worker], steps, about)
-    losses = []
-    with one_thread():
-        for x, y in islice(draw_batches(steps, batch_size, config.context), done, None):
-            log = CommLog(size)
-            batches = share_out(x, y, size, how.accumulate)[rank]
-            losses.append(drive(rank_step(STAGES[stage], worker, batches), log=log))
-            tell("step")
-            counts = end_step(worker, log)
+    """One rank's run, as the simulator's is, but that the other ranks are elsewhere."""
+    rank = dist.get_rank()
+    worker = gpt_worker(job.stage, rank, job.size, job.config, job.recipe)
+
+    def take_step(batches: list[list[Batch]], log: CommLog) -> float:
+        loss = drive(rank_step(STAGES[job.stage], worker, batches[rank]), log=log)
+        tell("step")
+        return loss
+
+    losses, continues, (counts,) = run_steps(job, [worker], resume, take_step)
     if save:
-        save_together(save, worker, steps, about)
+        save_together(save, worker, job.steps, job.about)
     return losses, continues, part_of(worker, counts)
 
 

@@ -125,7 +125,7 @@ def write_rank(folder: Path, worker: Worker) -> str:
     """Write one rank's shares; returns the SHA-256 of its file."""
     shares = {
         unit.name: {
-            kind: _share(unit, vector).clone()
+            kind: unit.cut(vector, unit.layout.share).clone()
             for kind, vector in zip(VECTORS, _vectors(worker, unit), strict=True)
         }
         for unit in worker.units
@@ -139,12 +139,6 @@ def write_rank(folder: Path, worker: Worker) -> str:
 def _vectors(worker: Worker, unit: FlatUnit) -> tuple[Tensor, Tensor, Tensor]:
     adamw = worker.adamw[unit.name]
     return worker.masters.get(unit.name, unit["parameters"]), adamw.m, adamw.v
-
-
-def _share(unit: FlatUnit, vector: Tensor) -> Tensor:
-    """This rank's share of a vector that may be whole or that share already."""
-    whole = len(vector) == unit.layout.padded
-    return unit.shares(vector)[unit.rank] if whole else vector
 
 
 def _name(rank: int) -> str:
@@ -252,4 +246,4 @@ def _restore_unit(worker: Worker, unit: FlatUnit, kind: str, part: Tensor) -> No
     targets = dict(zip(VECTORS, _vectors(worker, unit), strict=True))
     flat = unit.layout.spread(part)
     for target in (targets[kind], *([unit["parameters"]] if kind == "parameters" else [])):
-        target.copy_(flat if len(target) == unit.layout.padded else _share(unit, flat))
+        target.copy_(unit.cut(flat, len(target)))

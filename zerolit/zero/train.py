@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from zerolit.gpt import (
 from . import checkpoint
 from .memory import Memory
 from .recipe import DEFAULT, Recipe
-from .run import Run, end_step, part_of, put_together
+from .run import Counts, Run, end_step, part_of, put_together
 from .stages import STAGES, Batch, Worker
 from .unit import FlatUnit
 
@@ -56,35 +57,75 @@ def train(
         ValueError: an unknown stage, no steps, fewer sequences than micro-batches, a recipe that
             cannot be, or a checkpoint that is damaged, of another model, or of `steps` and more.
     """
-    how = Recipe(**recipe)
-    check(stage, size, steps, batch_size, how)
-    workers = [gpt_worker(stage, rank, size, config, how) for rank in range(size)]
-    about = checkpoint.describe(stage, size, how, config, batch_size)
-    done, continues = go_on(resume, workers, steps, about)
-    losses = []
-    with one_thread():
-        for x, y in islice(draw_batches(steps, batch_size, config.context), done, None):
-            log = CommLog(size)  # only the last step's is told
-            batches = share_out(x, y, size, how.accumulate)
-            losses.append(step(STAGES[stage], workers, batches, log, threads))
-            on_step()
-            counts = [end_step(worker, log) for worker in workers]
+    job = Job(stage, size, steps, config, batch_size, Recipe(**recipe))
+    workers = [gpt_worker(stage, rank, size, config, job.recipe) for rank in range(size)]
+
+    def take_step(batches: list[list[Batch]], log: CommLog) -> float:
+        loss = step(STAGES[stage], workers, batches, log, threads)
+        on_step()
+        return loss
+
+    losses, continues, counts = run_steps(job, workers, resume, take_step)
     if save:
-        checkpoint.save(save, workers, steps, about)
+        checkpoint.save(save, workers, steps, job.about)
     return put_together(list(map(part_of, workers, counts)), losses, continues)
 
 
-def check(stage: int, size: int, steps: int, batch_size: int, recipe: Recipe) -> None:
-    """Raise ValueError for a run that cannot be."""
-    if stage not in range(len(STAGES)):
-        raise ValueError(f"stage is {stage}; it must be 0, 1, 2 or 3")
-    if size < 1 or steps < 1:
-        raise ValueError(f"size is {size}, steps {steps}; both must be at least 1")
-    if batch_size < size * recipe.accumulate:
-        raise ValueError(
-            f"batch_size is {batch_size}; {size} ranks with {recipe.accumulate} micro-batches each "
-            f"need at least {size * recipe.accumulate} sequences"
-        )
+@dataclass(frozen=True)
+class Job:
+    """A run of the tiny GPT; see `train` for the fields.
+
+    Raises:
+        ValueError: a run that cannot be.
+    """
+
+    stage: int
+    size: int
+    steps: int
+    config: Config
+    batch_size: int
+    recipe: Recipe
+
+    def __post_init__(self) -> None:
+        if self.stage not in range(len(STAGES)):
+            raise ValueError(f"stage is {self.stage}; it must be 0, 1, 2 or 3")
+        if self.size < 1 or self.steps < 1:
+            raise ValueError(f"size is {self.size}, steps {self.steps}; both must be at least 1")
+        parts = self.recipe.accumulate
+        if self.batch_size < self.size * parts:
+            raise ValueError(
+                f"batch_size is {self.batch_size}; {self.size} ranks with {parts} micro-batches "
+                f"each need at least {self.size * parts} sequences"
+            )
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What its bits depend on."""
+        return checkpoint.describe(self.stage, self.size, self.recipe, self.config, self.batch_size)
+
+
+def run_steps(
+    job: Job,
+    workers: Sequence[Worker],
+    resume: Path | None,
+    take_step: Callable[[list[list[Batch]], CommLog], float],
+) -> tuple[list[float], str | None, list[Counts]]:
+    """All steps of the workers that are here: simulated ranks, or a process's own one.
+
+    Args:
+        take_step: takes one, given every rank's micro-batches and a log; returns the mean loss.
+
+    Returns:
+        the losses, how the run continues a checkpoint, and what each worker counted in the last.
+    """
+    done, continues = go_on(resume, workers, job.steps, job.about)
+    losses = []
+    with one_thread():
+        for x, y in islice(draw_batches(job.steps, job.batch_size, job.config.context), done, None):
+            log = CommLog(job.size)  # only the last step's is told
+            losses.append(take_step(share_out(x, y, job.size, job.recipe.accumulate), log))
+            counts = [end_step(worker, log) for worker in workers]
+    return losses, continues, counts
 
 
 def go_on(
@@ -153,7 +194,7 @@ def _hold_parameters(worker: Worker, unit: FlatUnit, n: int, sliced: bool) -> No
     for i, frozen in enumerate(unit.frozen):
         worker.memory.hold("parameters", f"{unit.name} frozen {i}", frozen.data)
     if sliced:
-        unit.hold("parameters", unit.shares(flat)[unit.rank].to(unit.master_dtype, copy=True))
+        unit.hold("parameters", unit.cut(flat, n).to(unit.master_dtype, copy=True))
         unit.detach()
         return
     unit.attach(unit.hold("parameters", flat))

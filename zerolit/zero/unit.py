@@ -97,10 +97,13 @@ class FlatUnit:
     def __getitem__(self, kind: str) -> Tensor:
         return self.memory.held[kind, self.name]
 
-    def part(self, kind: str, n: int) -> Tensor:
-        """The held vector if it has `n` elements, else this rank's share of it."""
-        flat = self[kind]
+    def cut(self, flat: Tensor, n: int) -> Tensor:
+        """A vector if it has `n` elements, else this rank's share of it."""
         return flat if len(flat) == n else self.shares(flat)[self.rank]
+
+    def part(self, kind: str, n: int) -> Tensor:
+        """What is held, cut to `n` elements."""
+        return self.cut(self[kind], n)
 
     def write(self, kind: str, part: Tensor) -> None:
         """Put back what `part` gave, unless it is a view and there already."""
@@ -119,8 +122,7 @@ class FlatUnit:
         masks = [
             torch.full(p, not r) for p, r in zip(self.layout.shapes, self.reached, strict=True)
         ]
-        flat = self.layout.flatten(masks, torch.bool)
-        return flat if len(flat) == n else self.shares(flat)[self.rank]
+        return self.cut(self.layout.flatten(masks, torch.bool), n)
 
     def optimizer(self, n: int, lr: float, wd: float) -> FlatAdamW:
         """An AdamW for `n` of the unit's elements, entered in the rank's memory."""
