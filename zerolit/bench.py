@@ -135,7 +135,8 @@ def passes_alone(stage: int, size: int, steps: int, _: Arrays) -> None:
 def run_passes(size: int, steps: int, backward: bool = True) -> None:
     """The passes of `size` ranks, each with its share of every batch."""
     from zerolit.gpt import BASE_CONFIG, loss_sum, make_model
-    from zerolit.zero.train import draw_batches, share_out
+    from zerolit.zero.task import draw_batches
+    from zerolit.zero.train import share_out
 
     model = make_model()
     for x, y in draw_batches(steps, 32, BASE_CONFIG.context):

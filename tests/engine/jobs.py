@@ -56,7 +56,7 @@ FAULTS = {
 def killed_in_exchange(culprit=1):
     """Dies while its message is awaited."""
     if rank() == culprit:
-        status.exchanging(Swap(torch.ones(2), 2, 0, torch.ones(2), phase="gradients"))
+        status.exchanging(Swap(torch.ones(2), 2, 0, torch.ones(2), phase="gradients"), 2, 0)
         os.kill(os.getpid(), signal.SIGKILL)
     other(torch.ones(8))
 
@@ -140,8 +140,7 @@ def train_and_die(where, folder):
     from pathlib import Path
 
     from zerolit.engine.train import _train_rank
-    from zerolit.gpt import BASE_CONFIG
-    from zerolit.zero import Recipe, checkpoint, stages
+    from zerolit.zero import TINY_GPT, Recipe, checkpoint, stages
     from zerolit.zero.train import Job
 
     here = rank() == 1
@@ -154,11 +153,11 @@ def train_and_die(where, folder):
     if here and where == "collective":
         exchanging = status.exchanging
 
-        def die(swap):
-            exchanging(swap)
+        def die(swap, *ranks):
+            exchanging(swap, *ranks)
             if swap.phase == "gradients":
                 FAULTS["killed"]()
 
         status.exchanging = die
     path = Path(folder)
-    _train_rank(Job(2, 3, 4, BASE_CONFIG, 32, Recipe()), path, path)
+    _train_rank(Job(2, 3, 4, TINY_GPT, 32, Recipe(), "cpu"), path, path)

@@ -8,7 +8,7 @@ import torch
 
 from zerolit import zero
 from zerolit.gpt import BASE_CONFIG
-from zerolit.zero import estimate_noise
+from zerolit.zero import estimate_noise, tiny_gpt
 
 bigger_batch = cache(zero.bigger_batch)
 NO_BIAS = replace(BASE_CONFIG, qkv_bias=False)
@@ -40,7 +40,7 @@ def test_no_gap_is_left_out():
 
 
 def test_without_the_biases_and_in_float64_the_runs_stay_together():
-    steps = bigger_batch(steps=10, config=replace(NO_BIAS, dtype=torch.float64))
+    steps = bigger_batch(steps=10, task=tiny_gpt(replace(NO_BIAS, dtype=torch.float64)))
     assert all(step.parameter_gap < 1e-12 for step in steps)
 
 

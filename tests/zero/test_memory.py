@@ -14,8 +14,9 @@ import torch
 
 from zerolit.comm import simulate, tap
 from zerolit.gpt import BASE_CONFIG
-from zerolit.zero import STAGES, Recipe
-from zerolit.zero.train import draw_batches, gpt_worker, one_thread, share_out
+from zerolit.zero import STAGES, TINY_GPT, Recipe
+from zerolit.zero.task import draw_batches
+from zerolit.zero.train import one_thread, share_out, task_worker
 
 SIZE, PSI, BLOCK = 4, 111_872, 49_984  # ranks, parameters, and those of the largest unit
 BUFFER = BLOCK // SIZE  # a ring's message
@@ -67,7 +68,7 @@ class Watch:
         self.before = storages(alive())
         ((x, y),) = draw_batches(1, 32, BASE_CONFIG.context)
         self.batches = share_out(x, y, SIZE, recipe.accumulate)
-        self.workers = [gpt_worker(stage, rank, SIZE, BASE_CONFIG, recipe) for rank in range(SIZE)]
+        self.workers = [task_worker(TINY_GPT, stage, rank, SIZE, recipe) for rank in range(SIZE)]
         self.programs, self.looks, self.strangers = {}, [], []
         with one_thread():
             simulate(self.program, self.workers, stage=STAGES[stage])

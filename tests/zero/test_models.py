@@ -10,8 +10,9 @@ from torch import nn
 from zerolit.gpt import BASE_CONFIG, make_model
 from zerolit.gpt import loss_sum as summed
 from zerolit.gpt.hooks import flatten_parameters
-from zerolit.zero import STAGES, Recipe, train
-from zerolit.zero.train import draw_batches, make_worker, one_thread, share_out, step
+from zerolit.zero import STAGES, Recipe, tiny_gpt, train
+from zerolit.zero.task import draw_batches
+from zerolit.zero.train import make_worker, one_thread, share_out, step
 
 TIED = replace(BASE_CONFIG, tied=True)
 EMBEDDING, BLOCK, HEAD = 44 * 64 + 96 * 64, 49_984, 128  # a tied head owns its norm only
@@ -23,7 +24,9 @@ run = cache(train)
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 @pytest.mark.parametrize("cut", ["flat", "rows"])
 def test_tied_every_stage_is_plain_data_parallelism_bit_for_bit(size, cut):
-    plain, *others = (run(s, size=size, steps=3, config=TIED, clip=0.5, cut=cut) for s in range(4))
+    plain, *others = (
+        run(s, size=size, steps=3, task=tiny_gpt(TIED), clip=0.5, cut=cut) for s in range(4)
+    )
     assert len(plain.parameters) == PSI
     assert all(torch.equal(ours.parameters, plain.parameters) for ours in others)
 
@@ -39,29 +42,29 @@ def test_tied_one_rank_is_ordinary_training_bit_for_bit(stage):
             adamw.zero_grad()
             (summed(model(x), y) / y.numel()).backward()
             adamw.step()
-    ours = run(stage, size=1, steps=3, config=TIED).parameters
+    ours = run(stage, size=1, steps=3, task=tiny_gpt(TIED)).parameters
     assert torch.equal(ours, flatten_parameters(model))
 
 
 @pytest.mark.parametrize("units", ["block", "model"])
 def test_tied_many_ranks_are_one_in_exact_arithmetic(units):
     exact = replace(TIED, qkv_bias=False, dtype=torch.float64)
-    one = run(0, size=1, steps=4, config=exact).parameters
-    many = run(3, size=3, steps=4, config=exact, accumulate=2, units=units).parameters
+    one = run(0, size=1, steps=4, task=tiny_gpt(exact)).parameters
+    many = run(3, size=3, steps=4, task=tiny_gpt(exact), accumulate=2, units=units).parameters
     torch.testing.assert_close(many, one, rtol=0, atol=1e-12)
 
 
 def test_a_tied_gradient_is_reduced_once_and_its_owner_gathered_twice_more():
     """The head computes with the embedding's weights: ZeRO-3 gathers that unit for it as well."""
     for stage, sent in enumerate((2 * PSI, 2 * PSI, 2 * PSI, 3 * PSI + 2 * EMBEDDING)):
-        (counts, *_) = run(stage, steps=2, config=TIED).sent
+        (counts, *_) = run(stage, steps=2, task=tiny_gpt(TIED)).sent
         assert counts["gradients"] + counts["parameters"] == sent * 3 // 4
         assert counts["gradients"] == (2 * PSI if stage == 0 else PSI) * 3 // 4
 
 
 def test_a_tied_gradient_waits_for_its_owner_in_whole():
     """ZeRO-2 keeps what the head found for the embedding through the backward pass."""
-    held = [now["gradients"] for _, now in run(2, steps=2, config=TIED).moments[0]]
+    held = [now["gradients"] for _, now in run(2, steps=2, task=tiny_gpt(TIED)).moments[0]]
     assert max(held) == PSI // 4 + 44 * 64 + BLOCK
 
 

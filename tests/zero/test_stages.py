@@ -11,8 +11,9 @@ from zerolit.comm import ProtocolError, Swap, tap
 from zerolit.gpt import ALPHABET, BASE_CONFIG, CharTokenizer, build_world, get_batch, make_model
 from zerolit.gpt import loss_sum as summed
 from zerolit.gpt.hooks import flatten_parameters
-from zerolit.zero import STAGES, Recipe, train
-from zerolit.zero.train import draw_batches, gpt_worker, one_thread, rank_step, share_out
+from zerolit.zero import STAGES, TINY_GPT, Recipe, tiny_gpt, train
+from zerolit.zero.task import draw_batches
+from zerolit.zero.train import one_thread, rank_step, share_out, task_worker
 from zerolit.zero.train import step as train_step
 
 PSI = 111_872
@@ -44,9 +45,9 @@ def test_with_accumulation_the_stages_agree_in_pairs(clip):
 
 @pytest.mark.parametrize("stage", range(4))
 def test_accumulation_is_the_same_step_in_exact_arithmetic(stage):
-    once = run(0, steps=4, config=EXACT).parameters
+    once = run(0, steps=4, task=tiny_gpt(EXACT)).parameters
     torch.testing.assert_close(
-        run(stage, steps=4, accumulate=4, config=EXACT).parameters, once, rtol=0, atol=1e-12
+        run(stage, steps=4, accumulate=4, task=tiny_gpt(EXACT)).parameters, once, rtol=0, atol=1e-12
     )
 
 
@@ -61,8 +62,8 @@ def test_where_the_division_stands_changes_bits_but_not_the_stages_agreement(div
 
 @pytest.mark.parametrize("divide", ["before", "after"])
 def test_where_the_division_stands_is_the_same_in_exact_arithmetic(divide):
-    one = run(0, size=1, steps=4, config=EXACT).parameters
-    many = run(2, size=3, steps=4, config=EXACT, divide=divide, accumulate=2).parameters
+    one = run(0, size=1, steps=4, task=tiny_gpt(EXACT)).parameters
+    many = run(2, size=3, steps=4, task=tiny_gpt(EXACT), divide=divide, accumulate=2).parameters
     torch.testing.assert_close(many, one, rtol=0, atol=1e-12)
 
 
@@ -88,8 +89,8 @@ def test_other_cuts_units_and_dtypes_are_the_same_in_every_stage(size, recipe):
 def test_other_cuts_and_units_change_bits_only(recipe):
     usual, other = run(0, size=3, steps=2), run(0, size=3, steps=2, **recipe)
     assert not torch.equal(usual.parameters, other.parameters)
-    one = run(0, size=1, steps=4, config=EXACT).parameters
-    many = run(3, size=3, steps=4, config=EXACT, **recipe).parameters
+    one = run(0, size=1, steps=4, task=tiny_gpt(EXACT)).parameters
+    many = run(3, size=3, steps=4, task=tiny_gpt(EXACT), **recipe).parameters
     torch.testing.assert_close(many, one, rtol=0, atol=1e-12)
 
 
@@ -116,7 +117,7 @@ def test_the_cut_by_rows_pads_every_parameter_by_its_rows():
 def test_gradients_travel_in_the_master_dtype_and_parameters_in_the_models(stage):
     ((x, y),) = draw_batches(1, 32, 96)
     recipe = Recipe(master_dtype=torch.float64)
-    workers = [gpt_worker(stage, rank, 4, BASE_CONFIG, recipe) for rank in range(4)]
+    workers = [task_worker(TINY_GPT, stage, rank, 4, recipe) for rank in range(4)]
     sent = set()
 
     def watched(worker, batches):
@@ -186,18 +187,18 @@ def test_one_rank_is_ordinary_training_bit_for_bit(clip):
 @pytest.mark.parametrize("size", [2, 3, 4, 8])
 @pytest.mark.parametrize("stage", [0, 3])
 def test_in_float64_every_size_is_one_process(size, stage):
-    one = run(0, size=1, steps=4, config=EXACT).parameters
-    many = run(stage, size=size, steps=4, config=EXACT).parameters
+    one = run(0, size=1, steps=4, task=tiny_gpt(EXACT)).parameters
+    many = run(stage, size=size, steps=4, task=tiny_gpt(EXACT)).parameters
     torch.testing.assert_close(many, one, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("cut", ["flat", "rows"])
 def test_padding_stays_out_of_the_sums_and_the_norm(cut):
     """7 ranks divide nothing here. What the padding holds, and its m and v, stays zero."""
-    one, many = (run(2, size=n, steps=4, config=EXACT, clip=0.1, cut=cut) for n in (1, 7))
+    one, many = (run(2, size=n, steps=4, task=tiny_gpt(EXACT), clip=0.1, cut=cut) for n in (1, 7))
     torch.testing.assert_close(many.parameters, one.parameters, rtol=0, atol=1e-12)
     ((x, y),) = draw_batches(1, 32, 96)
-    workers = [gpt_worker(3, rank, 7, BASE_CONFIG, Recipe(cut=cut)) for rank in range(7)]
+    workers = [task_worker(TINY_GPT, 3, rank, 7, Recipe(cut=cut)) for rank in range(7)]
     train_step(STAGES[3], workers, share_out(x, y, 7, 1))
     for i, unit in enumerate(workers[0].units):
         ones = unit.layout.flatten(
@@ -213,7 +214,7 @@ def test_padding_stays_out_of_the_sums_and_the_norm(cut):
 
 def test_unequal_ranks_are_weighted_by_their_tokens():
     """3 ranks have 11, 11 and 10 of 32 sequences; a mean of their means would be off by far."""
-    one, three = (run(0, size=size, steps=4, config=EXACT) for size in (1, 3))
+    one, three = (run(0, size=size, steps=4, task=tiny_gpt(EXACT)) for size in (1, 3))
     assert three.losses == pytest.approx(one.losses, abs=1e-12)
 
 
@@ -302,7 +303,7 @@ def test_a_yield_with_gradients_switched_off_is_refused():
         with torch.no_grad():
             yield Swap(torch.zeros(1), to=0)
 
-    program = rank_step(leaky, gpt_worker(0, 2, 3), [])
+    program = rank_step(leaky, task_worker(TINY_GPT, 0, 2, 3), [])
     with pytest.raises(ProtocolError, match="rank 2 yields with gradients switched off"):
         next(program)
     assert torch.is_grad_enabled()

@@ -47,7 +47,7 @@ def wire_table(theory: Mapping[str, float], ranks: int, steps: int) -> Table:
     for name, expected in theory.items():
         ran = stock(name, ranks, steps)
         psi, bytes_each = len(ran[0].parameters), ran[0].parameters.element_size()
-        sent = {rank.sent.total() for rank in ran}
+        sent = {sum(call.sent for call in rank.calls) for rank in ran}
         assert len(sent) == 1, (name, sent)
         held = max(rank.stored.total() for rank in ran) / psi
         rows.append((f"stock {name}", expected, sent.pop() / bytes_each / psi, held))

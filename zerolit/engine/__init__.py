@@ -1,6 +1,6 @@
 """The same rank programs on real processes: torch.distributed, with gloo on CPUs or NCCL."""
 
-from .drive import all_gather, all_reduce, drive, reduce_scatter
+from .drive import all_gather, all_reduce, as_gloo_cuts, ddp_hook, drive, reduce_scatter
 from .launch import EngineError, launch, tell, under_torchrun
 from .scale import AtScale, at_scale
 from .train import train
@@ -10,7 +10,9 @@ __all__ = [
     "EngineError",
     "all_gather",
     "all_reduce",
+    "as_gloo_cuts",
     "at_scale",
+    "ddp_hook",
     "drive",
     "launch",
     "reduce_scatter",

@@ -44,7 +44,7 @@ def drive(program: RankProgram, group: Group = None, log: CommLog | None = None)
 
 def _exchange(swap: Swap, group: Group) -> Tensor | None:
     """Both halves of a swap at once; returns what arrived."""
-    status.exchanging(swap)
+    status.exchanging(swap, _among_all(swap.to, group), _among_all(swap.frm, group))
     arrived = None if swap.frm == NOBODY else torch.empty_like(swap.like)
     operations = []
     if swap.to != NOBODY and swap.payload.numel():
@@ -61,12 +61,31 @@ def _exchange(swap: Swap, group: Group) -> Tensor | None:
 # --8<-- [end:drive]
 
 
-def all_reduce(program: Callable) -> Callable[..., None]:
+def _among_all(rank: int, group: Group) -> int:
+    """A group's rank as one of all ranks."""
+    return rank if group is None or rank == NOBODY else dist.get_global_rank(group, rank)
+
+
+def evenly(flat: Tensor, size: int) -> list[Tensor]:
+    """Cut a vector for `size` ranks into chunks that differ by one element at most."""
+    return list(flat.tensor_split(size))
+
+
+def as_gloo_cuts(flat: Tensor, size: int) -> list[Tensor]:
+    """Cut a vector `[n]` as gloo's all-reduce does: chunks of 2·⌈n/2p⌉, the last ones shorter."""
+    length = 2 * -(-len(flat) // (2 * size))
+    return [flat[c * length : (c + 1) * length] for c in range(size)]
+
+
+def all_reduce(
+    program: Callable, cut: Callable[[Tensor, int], list[Tensor]] = evenly
+) -> Callable[..., None]:
     """A function with the signature of torch.distributed's, which runs our program.
 
     Such as `zerolit.comm.ring.all_reduce`; its options (`direction`, `owner`) may be bound by
-    `functools.partial`. The sum lands in the tensor itself. Other operations than the sum, and
-    `async_op=True`, are refused with a ValueError.
+    `functools.partial`. To the left, `owner=0` and cut `as_gloo_cuts`, it adds up in gloo's order.
+    The sum lands in the tensor itself; the mean is the sum, divided by p after. Other operations,
+    and `async_op=True`, are refused with a ValueError.
     """
 
     def run(
@@ -77,8 +96,9 @@ def all_reduce(program: Callable) -> Callable[..., None]:
     ) -> None:
         _refuse(op, async_op)
         rank, size = dist.get_rank(group), dist.get_world_size(group)
-        chunks = Chunks(tensor.view(-1).tensor_split(size))
-        drive(program(rank, size, chunks), group)
+        drive(program(rank, size, Chunks(cut(tensor.view(-1), size))), group)
+        if op == dist.ReduceOp.AVG:
+            tensor.div_(size)
 
     return run
 
@@ -119,12 +139,35 @@ def reduce_scatter(program: Callable) -> Callable[..., None]:
         chunks = Chunks(input_tensor.clone().view(size, -1).unbind(0))
         drive(program(rank, size, chunks), group)
         output_tensor.view(-1).copy_(chunks[rank])
+        if op == dist.ReduceOp.AVG:
+            output_tensor.div_(size)
 
     return run
+
+
+def ddp_hook(
+    reduce: Callable[[Tensor], object], factor: float
+) -> Callable[[Any, dist.GradBucket], torch.futures.Future[Tensor]]:
+    """A communication hook for DistributedDataParallel, which adds up each bucket by `reduce`.
+
+    Args:
+        reduce: sums a tensor over the ranks in place, such as `all_reduce(ring.all_reduce)`.
+        factor: what gradients are multiplied by before the sum; 1/p is what DDP does by itself.
+    """
+
+    def hook(_: Any, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+        gradients = bucket.buffer()
+        reduce(gradients.mul_(factor))
+        gpus: list[Any] = [gradients.device] if gradients.is_cuda else []
+        done: torch.futures.Future[Tensor] = torch.futures.Future(devices=gpus)
+        done.set_result(gradients)
+        return done
+
+    return hook
 
 
 def _refuse(op: Any, async_op: bool) -> None:
     if async_op:
         raise ValueError("async_op is True; the programs run to their end, so it must be False")
-    if op != dist.ReduceOp.SUM:
-        raise ValueError(f"op is {op}; the programs add up, so it must be SUM")
+    if op not in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
+        raise ValueError(f"op is {op}; the programs add up, so it must be SUM or AVG")

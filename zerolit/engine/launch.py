@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -64,6 +65,7 @@ def launch(
     size: int,
     *arguments: Any,
     timeout: float = 60.0,
+    device: str = "cpu",
     on_tell: Callable[[Any], object] = lambda news: None,
 ) -> list[Any]:
     """Run `function(*arguments)` on `size` ranks with a process group; return results by rank.
@@ -74,22 +76,26 @@ def launch(
     Args:
         function: importable from a module, as processes need it.
         timeout: seconds that ranks wait for another before it counts as hanging.
+        device: "cpu", over gloo, or "cuda", over NCCL and with a GPU for each rank.
         on_tell: called with what rank 0 says by `tell`.
 
     Raises:
         EngineError: a rank died, raised, returned early, hangs, or sends what another does not
             expect. No process, port or file is left behind.
-        ValueError: a size below 1, or not that of `torchrun`.
+        ValueError: a size below 1, or not that of `torchrun`; another device, or too few of them; a
+            network interface that this machine lacks.
     """
     if size < 1:
         raise ValueError(f"size is {size}; it must be at least 1")
+    _refuse_interface()
     if under_torchrun():
-        return _under_torchrun(function, size, arguments, timeout, on_tell)
+        return _under_torchrun(function, size, arguments, timeout, device, on_tell)
+    _refuse_device(device, size)
     folder = Path(tempfile.mkdtemp(prefix="zerolit-"))
     ranks: list[_Rank] = []
     try:
         for rank in range(size):
-            ranks.append(_start(rank, size, folder, function, arguments, timeout))
+            ranks.append(_start(_Job(rank, size, folder, function, arguments, timeout, device)))
         results = _Watch(ranks, timeout, on_tell).until_the_end()
         for one in ranks:
             with suppress(BrokenPipeError):
@@ -109,15 +115,43 @@ def launch(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(
-    rank: int, size: int, folder: Path, function: Callable, arguments: tuple, timeout: float
-) -> _Rank:
+def _refuse_interface() -> None:
+    """gloo's own error would not say which interfaces there are."""
+    here = [name for _, name in socket.if_nameindex()]
+    for name in filter(None, os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")):
+        if name not in here:
+            raise ValueError(f"GLOO_SOCKET_IFNAME is {name!r}; this machine has {', '.join(here)}")
+
+
+def _refuse_device(device: str, ranks_here: int) -> None:
+    if device not in ("cpu", "cuda"):
+        raise ValueError(f"device is {device!r}; it must be 'cpu' or 'cuda'")
+    if device == "cuda" and (found := torch.cuda.device_count()) < ranks_here:
+        raise ValueError(
+            f"device is 'cuda' with {ranks_here} ranks on this machine, which has {found} GPUs; "
+            "every rank needs one of its own"
+        )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What a process needs to be a rank."""
+
+    rank: int
+    size: int
+    folder: Path
+    function: Callable
+    arguments: tuple
+    timeout: float
+    device: str
+
+
+def _start(job: _Job) -> _Rank:
     context = mp.get_context("forkserver")
     context.set_forkserver_preload(["zerolit.engine"])
     ours, theirs = context.Pipe()
     record = context.RawArray("c", status.LENGTH)
-    job = (rank, size, str(folder / "store"), function, arguments, timeout, theirs, record)
-    process = context.Process(target=_be_rank, args=job, daemon=True)
+    process = context.Process(target=_be_rank, args=(job, theirs, record), daemon=True)
     process.start()
     theirs.close()
     return _Rank(process, ours, record)
@@ -126,40 +160,44 @@ def _start(
 # A rank's own process
 
 
-def _be_rank(
-    rank: int,
-    size: int,
-    store: str,
-    function: Callable,
-    arguments: tuple,
-    timeout: float,
-    pipe: Connection,
-    record: Any,
-) -> None:
+def _be_rank(job: _Job, pipe: Connection, record: Any) -> None:
     """Join the group, run the function, send its result, and leave when all have finished."""
     global _pipe
-    _pipe = pipe if rank == 0 else None
+    _pipe = pipe if job.rank == 0 else None
     status.share(record)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher stops its ranks
     torch.set_num_threads(1)
     os.environ.setdefault("GLOO_SOCKET_IFNAME", _loopback())
+    goodbye = threading.Event()
+    threading.Thread(target=_obey, args=(pipe, goodbye, job.folder), daemon=True).start()
     try:
-        dist.init_process_group(
-            "gloo",
-            store=dist.FileStore(store, size),
-            rank=rank,
-            world_size=size,
-            timeout=timedelta(seconds=timeout),
-        )
-        pipe.send(("result", function(*arguments)))
-        with suppress(EOFError):  # the launcher is gone
-            pipe.recv()  # goodbye: nobody needs this rank any more
+        store = dist.FileStore(str(job.folder / "store"), job.size)
+        _join(job.device, job.rank, job.timeout, store=store, rank=job.rank, world_size=job.size)
+        pipe.send(("result", job.function(*job.arguments)))
+        goodbye.wait()  # until nobody needs this rank any more
         dist.destroy_process_group()
     except BaseException as error:
         pipe.send(("error", (type(error).__name__, str(error).split("\n")[0])))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # the interpreter's own end may abort under gloo's threads
+
+
+def _obey(pipe: Connection, goodbye: threading.Event, folder: Path) -> None:
+    """Leave when the launcher says so; if it was killed, at once, whatever the rank is doing."""
+    try:
+        pipe.recv()
+        goodbye.set()
+    except (EOFError, OSError):
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(1)
+
+
+def _join(device: str, local_rank: int, timeout: float, **where: Any) -> None:
+    if device == "cuda":
+        torch.cuda.set_device(local_rank)  # so that "cuda" is this rank's own
+    backend = "nccl" if device == "cuda" else "gloo"
+    dist.init_process_group(backend, timeout=timedelta(seconds=timeout), **where)
 
 
 _pipe: Connection | None = None
@@ -236,10 +274,10 @@ class _Watch:
 
     def _judge(self) -> None:
         """Whom to blame when nobody has said what is wrong."""
+        self._misfit()
         self._early_return()
         now = time.monotonic()
         if self.first_victim and now - self.first_victim[1] > GRACE:
-            self._misfit()
             self._follow(self.first_victim[0])
         some = any(rank.finished for rank in self.ranks)
         if some and now - self.last_sign > self.timeout + GRACE:
@@ -251,7 +289,6 @@ class _Watch:
         for i, rank in enumerate(self.ranks):
             sender = self._never_sent(i)
             if sender is not None and self.ranks[sender].finished and not rank.finished:
-                self._misfit()
                 cause = f"returned while rank {i} waits for it in phase {rank.doing.phase!r}"
                 raise EngineError(sender, self.ranks[sender].doing, cause)
 
@@ -286,11 +323,18 @@ class _Watch:
             if rank.finished:
                 raise EngineError(i, doing, "returned early")
             if doing.what != "exchanging":
+                self._blame_finished(i)
                 raise EngineError(i, doing, self._silent())
             sender = self._never_sent(i)
             i = sender if sender is not None else max(doing.to, doing.frm)
         circle = " → ".join(map(str, [*seen[seen.index(i) :], i]))
         raise EngineError(i, self.ranks[i].doing, f"waits in a circle of ranks, {circle}")
+
+    def _blame_finished(self, i: int) -> None:
+        """A victim that computes waits in a collective of torch's own: for one that returned."""
+        for j, other in enumerate(self.ranks):
+            if self.ranks[i].victim and other.finished:
+                raise EngineError(j, other.doing, f"returned while rank {i} waits for it")
 
     def _silent(self) -> str:
         return f"hangs: no sign for {self.timeout:g} s"
@@ -305,15 +349,16 @@ def under_torchrun() -> bool:
 
 
 def _under_torchrun(
-    function: Callable, size: int, arguments: tuple, timeout: float, on_tell: Callable
+    function: Callable, size: int, arguments: tuple, timeout: float, device: str, on_tell: Callable
 ) -> list[Any]:
     world = int(os.environ["WORLD_SIZE"])
     if size != world:
         raise ValueError(f"size is {size}, but torchrun started {world} ranks; they must agree")
+    _refuse_device(device, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     global _listener
     _listener = on_tell if os.environ["RANK"] == "0" else None
     if not dist.is_initialized():  # a second group would meet the first one's addresses
-        dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))  # tensors are on CPUs
+        _join(device, int(os.environ["LOCAL_RANK"]), timeout)
         atexit.register(dist.destroy_process_group)
     results: list[Any] = [None] * size
     dist.all_gather_object(results, function(*arguments))

@@ -18,6 +18,8 @@ from zerolit.gpt import Config, loss_sum
 from zerolit.gpt.model import GPT
 from zerolit.zero.layout import Layout
 
+from .count import Call, Calls, at_rest
+
 
 @dataclass(frozen=True)
 class AtScale:
@@ -56,7 +58,7 @@ def at_scale(ranks: int, layers: int, width: int, vocab: int = 50_304) -> AtScal
 def _measure(ranks: int, layers: int, width: int, vocab: int) -> AtScale:
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
-    from .stock import ADAMW, Wire, at_rest
+    from .stock import ADAMW
 
     dist.init_process_group("fake", rank=0, world_size=ranks, store=FakeStore())
     mesh = init_device_mesh("cpu", (ranks,))
@@ -68,15 +70,15 @@ def _measure(ranks: int, layers: int, width: int, vocab: int) -> AtScale:
             fully_shard(unit, mesh=mesh)
         adamw = torch.optim.AdamW(model.parameters(), **ADAMW)
         x = torch.zeros(1, config.context, dtype=torch.int64)
-        with Wire() as wire:
+        with Calls() as calls:
             loss_sum(model(x), x).backward()
             adamw.step()
         stored = at_rest(model, adamw).total()
     layout = Layout(shapes, ranks, "rows")
-    return AtScale(layout.length, layout.padded, stored, _sent(wire.calls, ranks))
+    return AtScale(layout.length, layout.padded, stored, _sent(calls.made, ranks))
 
 
-def _sent(calls: list[tuple[str, int]], ranks: int) -> int:
+def _sent(calls: list[Call], ranks: int) -> int:
     """Elements that a ring sends for each call: (p-1)/p of the whole, gather or scatter alike."""
     names = ("_allgather_base_", "_reduce_scatter_base_")
-    return sum(nbytes // 4 // ranks * (ranks - 1) for name, nbytes in calls if name in names)
+    return sum(call.nbytes // 4 // ranks * (ranks - 1) for call in calls if call.name in names)

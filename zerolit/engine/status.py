@@ -1,6 +1,7 @@
 """What each rank is doing, in memory that the launcher reads when the rank can no longer say it."""
 
 import json
+from binascii import crc32
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from zerolit.comm import Swap
 from zerolit.comm.swap import NOBODY
 
-LENGTH = 4096  # bytes of a rank's record
+LENGTH = 8192  # bytes of a rank's record
 RECENT = 8  # messages that are remembered each way
 
 # Another rank, which of the messages to or from it (counted from 1), its shape and dtype, its phase
@@ -52,20 +53,22 @@ def share(record: Any) -> None:
     _record = record
 
 
-def exchanging(swap: Swap) -> None:
-    """This rank is about to send, to receive, or both."""
+def exchanging(swap: Swap, to: int, frm: int) -> None:
+    """This rank is about to send `to` another, to receive `frm` one, or both.
+
+    Both are ranks among all, or -1; the swap's own may be those of a smaller group.
+    """
     if _record is None:
         return
     begun, sends, expects = dict(_last.begun), _last.sends, _last.expects
-    if swap.to != NOBODY:
-        begun[str(swap.to)] = begun.get(str(swap.to), 0) + 1
-        message = (swap.to, begun[str(swap.to)], _words(swap.payload), swap.phase)
+    if to != NOBODY:
+        begun[str(to)] = begun.get(str(to), 0) + 1
+        message = (to, begun[str(to)], _words(swap.payload), swap.phase)
         sends = [*sends, message][-RECENT:]
-    if swap.frm != NOBODY:
-        _asked[swap.frm] += 1
-        message = (swap.frm, _asked[swap.frm], _words(swap.like), swap.phase)
+    if frm != NOBODY:
+        _asked[frm] += 1
+        message = (frm, _asked[frm], _words(swap.like), swap.phase)
         expects = [*expects, message][-RECENT:]
-    to, frm = swap.to, swap.frm
     _write(Doing("exchanging", swap.phase, to, frm, _asked[frm], begun, sends, expects))
 
 
@@ -88,12 +91,13 @@ def doing(what: str) -> None:
 def _write(now: Doing) -> None:
     global _last
     _last = now
-    _record.value = json.dumps(list(vars(now).values())).encode()[: LENGTH - 1]
+    words = json.dumps(list(vars(now).values())).encode()
+    _record.value = b"%08x" % crc32(words) + words[: LENGTH - 9]
 
 
 def read(record: Any) -> Doing:
     """What a rank wrote last."""
-    try:
-        return Doing(*json.loads(record.value.decode()))
-    except ValueError:  # nothing yet, or caught in the middle of a write
+    checksum, words = record.value[:8], record.value[8:]
+    if checksum != b"%08x" % crc32(words):  # nothing yet, or caught in the middle of a write
         return Doing()
+    return Doing(*json.loads(words))

@@ -1,34 +1,44 @@
-"""PyTorch's own data parallelism, to judge ours: DDP, DDP with ZeroRedundancyOptimizer, FSDP2.
+"""PyTorch's own as the judge of ours: DDP, DDP with ZeroRedundancyOptimizer, FSDP2, HSDP.
 
-Each runs inside a process group and trains the tiny GPT as `zerolit.zero.train` does: the same
-batches, the same loss expression (summed, divided by the global token count), AdamW without
-`foreach`. Gradients are summed and not divided again: DDP, which multiplies by 1/p before the sum,
-gets a hook that does not; FSDP2, which on gloo divides after it, is told to divide by 1.
+Each runs inside a process group and trains a task as `zerolit.zero.train` does: the same batches,
+the same loss expression, AdamW without `foreach`. Where the mean is taken is a choice:
+
+- summed: the loss is divided by the tokens of all ranks, gradients are only added up. DDP gets a
+  hook that does not divide, FSDP2 is told to divide by 1.
+- as shipped: a rank's loss is the mean over its own tokens, and PyTorch averages over ranks: DDP
+  multiplies by 1/p before the sum, FSDP2 on gloo divides after it. Ranks with other numbers of
+  tokens must be weighted, by p·n_r/n.
 """
 
+import os
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.fsdp._fully_shard._fsdp_api import AllGather, ReduceScatter
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from zerolit.comm import Chunks, ring
-from zerolit.gpt import BASE_CONFIG, Config, loss_sum, make_model
-from zerolit.zero.train import draw_batches, one_thread, share_out
+from zerolit.comm import ring
+from zerolit.zero import TINY_GPT, Task
+from zerolit.zero.task import Batch
+from zerolit.zero.train import one_thread, share_out
 
-from .drive import all_gather, drive, reduce_scatter
+from .count import Call, Calls, at_rest, written
+from .drive import all_gather, all_reduce, as_gloo_cuts, ddp_hook, reduce_scatter
+from .launch import tell
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the module compiles helpers by the deprecated torch.jit
@@ -41,6 +51,7 @@ ADAMW: dict[str, Any] = {
     "eps": 1e-8,
     "foreach": False,
 }
+Made = tuple[nn.Module, Any]  # a model and its optimizer
 
 
 @dataclass(frozen=True)
@@ -50,65 +61,104 @@ class Trained:
     Attributes:
         parameters: the final ones, whole, one vector.
         losses: this rank's part of the mean loss, by step.
-        sent: bytes of the last step by collective: calls are caught, and what a rank sends for
-            one follows from gloo's algorithm; see `_SHARE`.
+        calls: the last step's collectives and sends, one after the other.
+        written: bytes that this process wrote to its sockets in the last step, headers included;
+            None where the system does not count them.
         stored: elements at rest, before the gradients are released, by kind.
     """
 
     parameters: Tensor
     losses: list[float]
-    sent: Counter[str]
+    calls: list[Call]
+    written: int | None
     stored: Counter[str]
 
 
-def ddp(steps: int, config: Config = BASE_CONFIG, sharded_optimizer: bool = False) -> Trained:
-    """Train with DDP; the optimizer's state whole or, by ZeroRedundancyOptimizer, in shards."""
-    model = DistributedDataParallel(make_model(config), gradient_as_bucket_view=True)
-    model.register_comm_hook(None, _sum_only)
-    if sharded_optimizer:
-        adamw: Any = ZeroRedundancyOptimizer(
-            model.parameters(), optimizer_class=torch.optim.AdamW, **ADAMW
-        )
-    else:
-        adamw = torch.optim.AdamW(model.parameters(), **ADAMW)
-    return _train(model, adamw, steps, config)
+# --8<-- [start:ddp]
+def ddp(
+    task: Task,
+    device: str = "cpu",
+    shipped: bool = False,
+    sharded_optimizer: bool = False,
+    reduce: Callable[[Tensor], object] | None = None,
+) -> Made:
+    """DDP; the optimizer's state whole or, by ZeroRedundancyOptimizer, in shards.
+
+    Args:
+        reduce: the all-reduce to use instead of DDP's own, such as `zerolit.engine.all_reduce(…)`.
+    """
+    model = DistributedDataParallel(_model(task, device), gradient_as_bucket_view=True)
+    if reduce is not None or not shipped:
+        factor = 1 / dist.get_world_size() if shipped else 1.0
+        model.register_comm_hook(None, ddp_hook(reduce or dist.all_reduce, factor))
+    if not sharded_optimizer:
+        return model, torch.optim.AdamW(model.parameters(), **ADAMW)
+    adamw = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.AdamW, **ADAMW)
+    return model, adamw
 
 
-def _sum_only(_: Any, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
-    work = dist.all_reduce(bucket.buffer(), async_op=True)
-    return work.get_future().then(lambda future: future.value()[0])
+# --8<-- [end:ddp]
 
 
+# --8<-- [start:fsdp2]
 def fsdp2(
-    steps: int,
-    config: Config = BASE_CONFIG,
+    task: Task,
+    device: str = "cpu",
+    shipped: bool = False,
+    mesh: Callable[[str], DeviceMesh] | None = None,
     gather: Any = None,
     scatter: Any = None,
     reshard: bool = True,
-) -> Trained:
-    """Train with FSDP2, a group for each of the model's units.
+) -> Made:
+    """FSDP2, a group for each of the model's units.
 
     Args:
+        mesh: makes the ranks' mesh, on a device; None is all ranks in a row.
         gather, scatter: all-gather and reduce-scatter to use instead of FSDP2's own, such as
             `zerolit.engine.all_gather(…)`.
         reshard: release a unit after its forward pass; without, it stays until its backward pass.
     """
-    model = make_model(config)
-    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
-    for unit in [*model.units, model]:
-        fully_shard(unit, mesh=mesh, reshard_after_forward=reshard)
+    model = _model(task, device)
+    ranks = (mesh or _in_a_row)(device)
+    for unit in [*model, model]:
+        fully_shard(unit, mesh=ranks, reshard_after_forward=reshard)
     for unit in model.modules():
         if isinstance(unit, FSDPModule):
-            unit.set_force_sum_reduction_for_comms(True)
-            unit.set_gradient_divide_factor(1.0)
+            if not shipped:
+                unit.set_force_sum_reduction_for_comms(True)
+                unit.set_gradient_divide_factor(1.0)
             if gather is not None:
                 unit.set_custom_all_gather(_Plugged(gather))
                 unit.set_custom_reduce_scatter(_Plugged(scatter))
-    return _train(model, torch.optim.AdamW(model.parameters(), **ADAMW), steps, config)
+    return model, torch.optim.AdamW(model.parameters(), **ADAMW)
+
+
+def _in_a_row(device: str) -> DeviceMesh:
+    return init_device_mesh(device, (dist.get_world_size(),))
+
+
+def two_dimensions(device: str) -> DeviceMesh:
+    """HSDP's mesh: parameters are cut within a machine, and machines are replicas of each other.
+
+    Where all ranks are on one machine, its two halves stand for two.
+
+    Raises:
+        ValueError: one machine with an odd number of ranks.
+    """
+    size = dist.get_world_size()
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", size))
+    if here == size and size % 2:
+        raise ValueError(f"HSDP on one machine needs an even number of ranks, not {size}")
+    shard = size // 2 if here == size else here
+    shape, names = (size // shard, shard), ("replicate", "shard")
+    return init_device_mesh(device, shape, mesh_dim_names=names)
 
 
 class _Plugged(AllGather, ReduceScatter):
-    """One of our collectives in the form that FSDP2 asks for; it allocates the buffers, too."""
+    """One of our collectives in the form that FSDP2 asks for; it allocates the buffers, too.
+
+    FSDP2 names every argument, and passes `op` to the reduce-scatter alone.
+    """
 
     def __init__(self, run: Any):
         self.run = run
@@ -121,20 +171,20 @@ class _Plugged(AllGather, ReduceScatter):
         output_tensor: Tensor,
         input_tensor: Tensor,
         group: dist.ProcessGroup,
-        op: Any = dist.ReduceOp.SUM,
         async_op: bool = False,
+        **op: Any,
     ) -> None:
-        self.run(output_tensor, input_tensor, group=group)
+        self.run(output_tensor, input_tensor, group=group, **op)
 
 
-def run(which: str, steps: int, config: Config = BASE_CONFIG) -> Trained:
-    """One of `STOCK` by its name: processes need a function that can be imported."""
-    return STOCK[which](steps, config)
-
+# --8<-- [end:fsdp2]
 
 _LEFT = {"direction": -1, "owner": 0}  # gloo's own ring
-STOCK: dict[str, Callable[[int, Config], Trained]] = {
+STOCK: dict[str, Callable[..., Made]] = {
     "ddp": ddp,
+    "ddp with ours": partial(
+        ddp, reduce=all_reduce(partial(ring.all_reduce, **_LEFT), as_gloo_cuts)
+    ),
     "zero": partial(ddp, sharded_optimizer=True),
     "fsdp2": fsdp2,
     "fsdp2 kept": partial(fsdp2, reshard=False),
@@ -143,106 +193,89 @@ STOCK: dict[str, Callable[[int, Config], Trained]] = {
         gather=all_gather(partial(ring.all_gather, **_LEFT)),
         scatter=reduce_scatter(partial(ring.reduce_scatter, **_LEFT)),
     ),
+    "hsdp": partial(fsdp2, mesh=two_dimensions),
 }
 
 
-def _train(model: nn.Module, adamw: Any, steps: int, config: Config) -> Trained:
-    rank, size = dist.get_rank(), dist.get_world_size()
-    losses, wire, stored = [], Wire(), Counter[str]()
+def run(
+    which: str,
+    steps: int,
+    task: Task = TINY_GPT,
+    batch_size: int = 32,
+    device: str = "cpu",
+    shipped: bool = False,
+    save: Path | None = None,
+    resume: Path | None = None,
+) -> Trained:
+    """Train by one of `STOCK`, as one of the ranks that there are.
+
+    Args:
+        shipped: divide as PyTorch does by itself; see above.
+        save, resume: folders in torch.distributed.checkpoint's format; `steps` counts from the
+            run's very beginning.
+    """
+    model, adamw = STOCK[which](task, device, shipped)
+    done = _load(resume, model, adamw) if resume else 0
+    losses = []
     with one_thread():
-        for step, (x, y) in enumerate(draw_batches(steps, 32, config.context)):
+        for x, y in islice(task.draw_batches(steps, batch_size), done, None):
             adamw.zero_grad()
-            ((xs, ys),) = share_out(x, y, size, 1)[rank]
-            with wire if step == steps - 1 else nullcontext():
-                loss = loss_sum(model(xs), ys) / y.numel()
-                loss.backward()
-                adamw.step()
-            losses.append(loss.item())
-            stored = at_rest(model, adamw)
+            before = written()
+            with Calls() as calls:
+                losses.append(_step(model, adamw, task, (x.to(device), y.to(device)), shipped))
+            after, stored = written(), at_rest(model, adamw)
+            tell("step")
+    if save:
+        _save(save, model, adamw)
+    sent = after - before if before is not None and after is not None else None
+    return Trained(_whole(model), losses, calls.made, sent, stored)
+
+
+def _step(model: nn.Module, adamw: Any, task: Task, batch: Batch, shipped: bool) -> float:
+    """One training step; returns this rank's part of the mean loss."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    (x, y), tokens = share_out(*batch, size, 1)[rank][0], batch[1].numel()
+    loss = task.loss_sum(model(x), y)
+    if shipped:  # the mean over this rank's tokens, weighted
+        (loss / y.numel() * (size * y.numel() / tokens)).backward()
+    else:
+        (loss / tokens).backward()
+    adamw.step()
+    return loss.item() / tokens
+
+
+def _save(folder: Path, model: nn.Module, adamw: Any) -> None:
+    parameters, state = get_state_dict(model, adamw)
+    dcp.save({"model": parameters, "optim": state}, checkpoint_id=folder)
+
+
+def _load(folder: Path, model: nn.Module, adamw: Any) -> int:
+    """Restore, whatever number of ranks saved it, or `zerolit.zero.checkpoint.export` wrote it."""
+    parameters, state = get_state_dict(model, adamw)
+    whole: dict[str, Any] = {"model": parameters, "optim": state}
+    dcp.load(whole, checkpoint_id=folder)
+    set_state_dict(model, adamw, model_state_dict=whole["model"], optim_state_dict=whole["optim"])
+    return max(int(each["step"]) for each in adamw.state.values())
+
+
+def _model(task: Task, device: str) -> nn.Sequential:
+    return nn.Sequential(*task.make_units()).to(device)
+
+
+def _whole(model: nn.Module) -> Tensor:
+    """All parameters in one vector `[Ψ]`."""
     with torch.no_grad():
-        whole = torch.cat([_whole(p).reshape(-1) for p in model.parameters()])
-    return Trained(whole, losses, wire.sent, stored)
+        whole = [p.full_tensor() if isinstance(p, DTensor) else p for p in model.parameters()]
+        return torch.cat([p.detach().reshape(-1) for p in whole]).cpu()
 
 
-def _whole(parameter: Tensor) -> Tensor:
-    return parameter.full_tensor() if isinstance(parameter, DTensor) else parameter.detach()
+# The sum alone
 
 
 def beside_gloo(n: int, direction: int) -> tuple[Tensor, Tensor]:
-    """Our ring and gloo's all-reduce of the same random numbers `[n]`; both sums.
-
-    gloo cuts n elements for p ranks into chunks of 2·⌈n/2p⌉, the last ones shorter.
-    """
-    rank, size = dist.get_rank(), dist.get_world_size()
-    ours = torch.randn(n, generator=torch.Generator().manual_seed(rank))
-    theirs, length = ours.clone(), 2 * -(-n // (2 * size))
-    chunks = Chunks([ours[c * length : (c + 1) * length] for c in range(size)])
-    drive(ring.all_reduce(rank, size, chunks, direction, owner=0))
+    """Our ring and gloo's all-reduce of the same random numbers `[n]`; both sums."""
+    ours = torch.randn(n, generator=torch.Generator().manual_seed(dist.get_rank()))
+    theirs = ours.clone()
+    all_reduce(partial(ring.all_reduce, direction=direction, owner=0), as_gloo_cuts)(ours)
     dist.all_reduce(theirs)
     return ours, theirs
-
-
-# Counting
-
-
-def at_rest(model: nn.Module, adamw: Any) -> Counter[str]:
-    """Elements that a rank stores, by kind; a storage counts once."""
-    optimizer = getattr(adamw, "optim", adamw)
-    states = [s for state in optimizer.state.values() for s in state.values() if s.dim()]
-    grads = [p.grad for p in model.parameters() if p.grad is not None]
-    kinds: dict[str, list[Any]] = {
-        "parameters": list(model.parameters()),
-        "gradients": grads,
-        "optimizer": states,
-    }
-    count: Counter[str] = Counter()
-    for kind, tensors in kinds.items():
-        local = [t.to_local() if isinstance(t, DTensor) else t for t in tensors]
-        found = {t.untyped_storage()._cdata: t for t in local}  # a fake tensor has no address
-        count[kind] = sum(t.untyped_storage().nbytes() // t.element_size() for t in found.values())
-    return count
-
-
-# What a rank of p sends for a tensor of n bytes, by gloo's algorithms. Its reduce-scatter is an
-# all-reduce underneath (gloo has no ring for it), so it sends as much as one.
-_SHARE = {
-    "allreduce_": lambda n, p: 2 * n * (p - 1) / p,
-    "allgather_": lambda n, p: n * (p - 1) / p,
-    "_allgather_base_": lambda n, p: n * (p - 1) / p,
-    "_reduce_scatter_base_": lambda n, p: 2 * n * (p - 1) / p,
-    "reduce_scatter_": lambda n, p: 2 * n * (p - 1) / p,
-    "broadcast_": lambda n, p: n * (p - 1) / p,  # the mean: each rank's turn as the source
-    "send": lambda n, p: n,
-}
-
-
-@dataclass
-class Wire(TorchDispatchMode):
-    """Catches collectives while it is entered, and adds up what a rank sends for each, by name."""
-
-    sent: Counter[str] = field(default_factory=Counter)
-    calls: list[tuple[str, int]] = field(default_factory=list)  # name, bytes of the whole
-
-    def __post_init__(self) -> None:
-        super().__init__()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if func.namespace == "c10d":
-            name = func.name().split("::")[1].split(".")[0]
-            if name in _SHARE:
-                nbytes = _bytes(args)
-                self.calls.append((name, nbytes))
-                self.sent[name] += round(_SHARE[name](nbytes, dist.get_world_size()))
-        return func(*args, **(kwargs or {}))
-
-
-def _bytes(args: Any) -> int:
-    """The largest tensor argument: of a collective the whole, not a share."""
-    groups = [sum(t.nbytes for t in _flat(a) if isinstance(t, Tensor)) for a in args]
-    return max(groups, default=0)
-
-
-def _flat(value: Any) -> list[Any]:
-    if isinstance(value, list | tuple):
-        return [part for one in value for part in _flat(one)]
-    return [value]

@@ -8,11 +8,10 @@ from typing import Any
 import torch.distributed as dist
 
 from zerolit.comm import CommLog
-from zerolit.gpt import BASE_CONFIG, Config
-from zerolit.zero import Recipe, Run, Worker, checkpoint
+from zerolit.zero import TINY_GPT, Recipe, Run, Task, Worker, checkpoint
 from zerolit.zero.run import Part, part_of, put_together
 from zerolit.zero.stages import STAGES, Batch
-from zerolit.zero.train import Job, gpt_worker, rank_step, run_steps
+from zerolit.zero.train import Job, rank_step, run_steps, task_worker
 
 from . import status
 from .drive import drive
@@ -23,27 +22,35 @@ def train(
     stage: int,
     size: int = 4,
     steps: int = 15,
-    config: Config = BASE_CONFIG,
+    task: Task = TINY_GPT,
     batch_size: int = 32,
     save: Path | None = None,
     resume: Path | None = None,
     timeout: float = 60.0,
+    device: str = "cpu",
     on_step: Callable[[], object] = lambda: None,
     **recipe: Any,
 ) -> Run:
     """`zerolit.zero.train` on `size` processes of this machine, or on `torchrun`'s ranks.
 
-    Arguments and result are the same; `timeout` is that of `launch`. Checkpoints are, too: what
-    one wrote the other reads. Under `torchrun` their folder must be one that all ranks see.
+    Arguments and result are the same; `timeout` and `device` are those of `launch`. So are
+    checkpoints: what one wrote the other reads; under `torchrun`, in a folder that all ranks see.
 
     Raises:
         ValueError: as `zerolit.zero.train`.
         EngineError: a rank failed; a checkpoint that was there before is whole.
     """
-    job = Job(stage, size, steps, config, batch_size, Recipe(**recipe))
+    job = Job(stage, size, steps, task, batch_size, Recipe(**recipe), device)
     try:
         told = launch(
-            _train_rank, size, job, save, resume, timeout=timeout, on_tell=lambda _: on_step()
+            _train_rank,
+            size,
+            job,
+            save,
+            resume,
+            timeout=timeout,
+            device=device,
+            on_tell=lambda _: on_step(),
         )
     except EngineError:
         if save:
@@ -58,7 +65,7 @@ def _train_rank(
 ) -> tuple[list[float], str | None, Part]:
     """One rank's run, as the simulator's is, but that the other ranks are elsewhere."""
     rank = dist.get_rank()
-    worker = gpt_worker(job.stage, rank, job.size, job.config, job.recipe)
+    worker = task_worker(job.task, job.stage, rank, job.size, job.recipe, job.device)
 
     def take_step(batches: list[list[Batch]], log: CommLog) -> float:
         loss = drive(rank_step(STAGES[job.stage], worker, batches[rank]), log=log)

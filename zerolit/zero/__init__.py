@@ -6,11 +6,13 @@ from .memory import Memory
 from .recipe import Recipe
 from .run import Run
 from .stages import STAGES, Worker
+from .task import TINY_GPT, Task, tiny_gpt
 from .train import train
 from .unit import FlatUnit
 
 __all__ = [
     "STAGES",
+    "TINY_GPT",
     "FlatAdamW",
     "FlatUnit",
     "Memory",
@@ -18,9 +20,11 @@ __all__ = [
     "Recipe",
     "Run",
     "Step",
+    "Task",
     "Worker",
     "bigger_batch",
     "estimate_noise",
     "noise_scale",
+    "tiny_gpt",
     "train",
 ]

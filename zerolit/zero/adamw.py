@@ -21,10 +21,11 @@ class FlatAdamW:
         betas: tuple[float, float] = (0.9, 0.95),
         eps: float = 1e-8,
         dtype: torch.dtype = torch.float32,
+        device: torch.device | None = None,
     ):
         self.n, self.lr, self.wd, self.betas, self.eps = n, lr, wd, betas, eps
-        self.m = torch.zeros(n, dtype=dtype)
-        self.v = torch.zeros(n, dtype=dtype)
+        self.m = torch.zeros(n, dtype=dtype, device=device)
+        self.v = torch.zeros(n, dtype=dtype, device=device)
         self.steps = 0
 
     def step(self, params: Tensor, grads: Tensor, keep: Tensor | None = None) -> None:

@@ -11,19 +11,16 @@ import io
 import json
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Size, Tensor
 
-from zerolit.gpt import Config
-
+from . import dcp
 from .layout import Layout
-from .recipe import Recipe
 from .stages import Worker
 from .unit import FlatUnit
 
@@ -39,29 +36,27 @@ class Checkpoint:
     Attributes:
         step: how many steps had been taken.
         about: what the run's bits depended on; see `describe`.
-        shapes: of the parameters, in order.
-        vectors: the parameters, m and v, each a vector of the whole model, padding left out.
+        tensors: the parameters, m and v, each by the parameters' names in `nn.Sequential(*units)`.
     """
 
     step: int
     about: dict[str, Any]
-    shapes: list[list[int]]
-    vectors: dict[str, Tensor]
+    tensors: dict[str, dict[str, Tensor]]
 
 
 def describe(
-    stage: int, size: int, recipe: Recipe, config: Config, batch_size: int
+    stage: int, size: int, device: str, how: Mapping[str, Any], model: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What the bits of a run depend on, in three parts: the model, the recipe, the order of sums.
 
     With one micro-batch all stages add up alike; with more, stages 0 and 1 add up micro-batches
     first, 2 and 3 ranks first.
     """
-    how = {name: _word(value) for name, value in vars(recipe).items()}
-    model = {name: _word(value) for name, value in vars(config).items()}
-    order = {name: how.pop(name) for name in ORDER} | {"size": size, "dtype": model.pop("dtype")}
-    order["ranks first"] = recipe.accumulate > 1 and stage >= 2
-    return {"model": model, "recipe": how | {"batch_size": batch_size}, "order": order}
+    recipe, about = ({name: _word(value) for name, value in d.items()} for d in (how, model))
+    order = {name: recipe.pop(name) for name in ORDER} | {"size": size, "device": device}
+    order["dtype"] = about.pop("dtype", None)
+    order["ranks first"] = order["accumulate"] > 1 and stage >= 2
+    return {"model": about, "recipe": recipe, "order": order}
 
 
 def _word(value: Any) -> Any:
@@ -74,12 +69,21 @@ def how_it_continues(saved: dict[str, Any], now: dict[str, Any]) -> str:
     Raises:
         ValueError: the checkpoint is of another model.
     """
+    if not saved:
+        return "unknown"  # PyTorch's own do not say how they were trained
     for name, value in now["model"].items():
-        if saved["model"][name] != value:
-            raise ValueError(f"{name} is {saved['model'][name]} in the checkpoint, {value} here")
+        there = saved["model"].get(name)
+        if there != value:
+            raise ValueError(f"{name} is {there} in the checkpoint, {value} here")
     if saved["recipe"] != now["recipe"]:
         return "with another recipe"
     return "bitwise" if saved["order"] == now["order"] else "to rounding"
+
+
+def export(folder: Path, target: Path) -> None:
+    """Write a checkpoint anew in torch.distributed.checkpoint's format, for DDP or FSDP2."""
+    saved = load(folder)
+    dcp.write(target, saved.step, saved.about, saved.tensors)
 
 
 def save(folder: Path, workers: Sequence[Worker], step: int, about: dict[str, Any]) -> None:
@@ -93,8 +97,8 @@ def save(folder: Path, workers: Sequence[Worker], step: int, about: dict[str, An
 
 
 def make_aside(folder: Path) -> Path:
-    """A new folder beside `folder`, to write to until all is written."""
-    _put_back(folder)
+    """A new folder beside `folder`, to write to until all is written; earlier ones go."""
+    sweep(folder)
     return Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
 
 
@@ -114,7 +118,10 @@ def commit(
     digests: Sequence[str],
 ) -> None:
     """Write the index beside the ranks' files, and rename it all into its place."""
-    shapes = {unit.name: [list(s) for s in unit.layout.shapes] for unit in worker.units}
+    shapes = {
+        unit.name: dict(zip(unit.names, map(list, unit.layout.shapes), strict=True))
+        for unit in worker.units
+    }
     index = {"step": step, "about": about, "units": shapes, "sha256": list(digests)}
     index["digest"] = _digest(index)
     (aside / INDEX).write_text(json.dumps(index, indent=1))
@@ -125,7 +132,7 @@ def write_rank(folder: Path, worker: Worker) -> str:
     """Write one rank's shares; returns the SHA-256 of its file."""
     shares = {
         unit.name: {
-            kind: unit.cut(vector, unit.layout.share).clone()
+            kind: unit.cut(vector, unit.layout.share).to("cpu", copy=True)
             for kind, vector in zip(VECTORS, _vectors(worker, unit), strict=True)
         }
         for unit in worker.units
@@ -172,24 +179,26 @@ def _put_back(folder: Path) -> None:
 
 
 def load(folder: Path) -> Checkpoint:
-    """Read a checkpoint back.
+    """Read a checkpoint back, ours or torch.distributed.checkpoint's.
 
     Raises:
         ValueError: a file that is missing, damaged or of another checkpoint; names it.
     """
     _put_back(folder)
+    if dcp.is_one(folder):
+        return Checkpoint(*dcp.read(folder))
     index = _read_index(folder)
     ranks = [_read_rank(folder / _name(r), digest) for r, digest in enumerate(index["sha256"])]
-    units, cut = index["units"], index["about"]["order"]["cut"]
-    layouts = {name: Layout([Size(s) for s in units[name]], len(ranks), cut) for name in units}
-    vectors = {
-        kind: torch.cat(
-            [layouts[name].join([rank[name][kind] for rank in ranks]) for name in units]
-        )
-        for kind in VECTORS
-    }
-    shapes = list(chain.from_iterable(units.values()))
-    return Checkpoint(index["step"], index["about"], shapes, vectors)
+    tensors: dict[str, dict[str, Tensor]] = {kind: {} for kind in VECTORS}
+    for unit, shapes in index["units"].items():
+        sizes, cut = [Size(s) for s in shapes.values()], index["about"]["order"]["cut"]
+        layout = Layout(sizes, len(ranks), cut)
+        for kind in VECTORS:
+            joined = layout.join([rank[unit][kind] for rank in ranks])
+            parts = joined.split([size.numel() for size in sizes])
+            for name, part, size in zip(shapes, parts, sizes, strict=True):
+                tensors[kind][name] = part.view(size)
+    return Checkpoint(index["step"], index["about"], tensors)
 
 
 def _read_index(folder: Path) -> dict:
@@ -227,23 +236,32 @@ def restore(checkpoint: Checkpoint, workers: Sequence[Worker]) -> None:
     Raises:
         ValueError: the workers' parameters are not the checkpoint's.
     """
-    shapes = [list(shape) for unit in workers[0].units for shape in unit.layout.shapes]
-    for i, (saved, wanted) in enumerate(zip_longest(checkpoint.shapes, shapes)):
-        if saved != wanted:
-            raise ValueError(
-                f"parameter {i} has shape {saved} in the checkpoint, {wanted} in the model"
-            )
+    _refuse_another_model(checkpoint.tensors["parameters"], workers[0].units)
     for worker in workers:
-        lengths = [unit.layout.length for unit in worker.units]
-        for kind, vector in checkpoint.vectors.items():
-            for unit, part in zip(worker.units, vector.split(lengths), strict=True):
-                _restore_unit(worker, unit, kind, part)
+        for kind, tensors in checkpoint.tensors.items():
+            for unit in worker.units:
+                _restore_unit(worker, unit, kind, [tensors[name] for name in unit.names])
         for adamw in worker.adamw.values():
             adamw.steps = checkpoint.step
 
 
-def _restore_unit(worker: Worker, unit: FlatUnit, kind: str, part: Tensor) -> None:
+def _refuse_another_model(saved: Mapping[str, Tensor], units: Sequence[FlatUnit]) -> None:
+    there = {name: list(tensor.shape) for name, tensor in saved.items()}
+    here = {
+        name: list(shape)
+        for unit in units
+        for name, shape in zip(unit.names, unit.layout.shapes, strict=True)
+    }
+    for name in {**here, **there}:
+        if there.get(name) != here.get(name):
+            raise ValueError(
+                f"parameter {name} has shape {there.get(name)} in the checkpoint, "
+                f"{here.get(name)} in the model"
+            )
+
+
+def _restore_unit(worker: Worker, unit: FlatUnit, kind: str, tensors: Sequence[Tensor]) -> None:
     targets = dict(zip(VECTORS, _vectors(worker, unit), strict=True))
-    flat = unit.layout.spread(part)
+    flat = unit.layout.flatten(tensors, targets[kind].dtype)
     for target in (targets[kind], *([unit["parameters"]] if kind == "parameters" else [])):
         target.copy_(unit.cut(flat, len(target)))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from zerolit.gpt import BASE_CONFIG, Config, make_model
-
 from .recipe import Recipe
 from .stages import Worker, stage0
-from .train import draw_batches, gpt_worker, one_thread, share_out, step
+from .task import TINY_GPT, Task
+from .train import one_thread, share_out, step, task_worker
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Step:
 def bigger_batch(
     size: int = 4,
     steps: int = 40,
-    config: Config = BASE_CONFIG,
+    task: Task = TINY_GPT,
     sgd: float | None = None,
     batch_size: int = 32,
     master_dtype: torch.dtype | None = None,
@@ -61,12 +60,12 @@ def bigger_batch(
     if batch_size < size:
         raise ValueError(f"batch_size is {batch_size}; {size} ranks need at least {size} sequences")
     recipe = Recipe(master_dtype=master_dtype)
-    many, one = (_workers(config, recipe, n, sgd) for n in (size, 1))
-    mirror = _workers(config, recipe, size, sgd=0.0)  # stays at the one's parameters
-    names = [name for name, _ in make_model(config).named_parameters()]
+    many, one = (_workers(task, recipe, n, sgd) for n in (size, 1))
+    mirror = _workers(task, recipe, size, sgd=0.0)  # stays at the one's parameters
+    names = [name for unit in one[0].units for name in unit.names]
     told = []
     with one_thread(), ThreadPoolExecutor(threads) as pool:
-        for x, y in draw_batches(steps, batch_size, config.context):
+        for x, y in task.draw_batches(steps, batch_size):
             parts, whole = share_out(x, y, size, 1), share_out(x, y, 1, 1)
             _copy_parameters(one[0], mirror)
             runs = ((mirror, parts), (many, parts), (one, whole))
@@ -89,8 +88,8 @@ class _SGD:
         params.sub_(self.lr * grads)
 
 
-def _workers(config: Config, recipe: Recipe, size: int, sgd: float | None) -> list[Worker]:
-    workers = [gpt_worker(0, rank, size, config, recipe) for rank in range(size)]
+def _workers(task: Task, recipe: Recipe, size: int, sgd: float | None) -> list[Worker]:
+    workers = [task_worker(task, 0, rank, size, recipe) for rank in range(size)]
     if sgd is not None:
         for worker in workers:
             _use_sgd(worker, sgd)
@@ -155,10 +154,10 @@ def noise_scale(small: int = 8, large: int = 32, draws: int = 40, trained: int =
     The gradients are of mean losses over `small` and `large` sequences; their squared norms are
     means over `draws` batches.
     """
-    worker = gpt_worker(0, 0, 1, BASE_CONFIG)
+    worker = task_worker(TINY_GPT, 0, 0, 1)
     squares = {small: 0.0, large: 0.0}
     with one_thread():
-        for i, (x, y) in enumerate(draw_batches(trained + draws, large, BASE_CONFIG.context)):
+        for i, (x, y) in enumerate(TINY_GPT.draw_batches(trained + draws, large)):
             if i < trained:
                 step(stage0, [worker], [[(x, y)]])
                 continue

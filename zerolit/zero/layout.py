@@ -61,7 +61,8 @@ class Layout:
     # --8<-- [start:flatten]
     def flatten(self, params: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
         """A new vector `[padded]` with the parameters, zeros where it is padded."""
-        flat = torch.zeros(self.padded, dtype=dtype)
+        device = params[0].device if params else None
+        flat = torch.zeros(self.padded, dtype=dtype, device=device)
         for view, param in zip(self.views(flat), params, strict=True):
             view.copy_(param.detach())
         return flat
@@ -92,12 +93,6 @@ class Layout:
         for rank, share in enumerate(shares):
             chunks[rank] = share
         return torch.cat([view.reshape(-1) for view in self.views(flat)] or [flat])
-
-    def spread(self, vector: Tensor) -> Tensor:
-        """The reverse: a new vector `[padded]` from one `[length]`."""
-        parts = vector.split([shape.numel() for shape in self.shapes])
-        views = [part.view(shape) for part, shape in zip(parts, self.shapes, strict=True)]
-        return self.flatten(views, vector.dtype)
 
 
 def _up(n: int, size: int) -> int:

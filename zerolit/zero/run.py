@@ -27,7 +27,8 @@ class Run:
         moments: for each rank (what happened, elements by kind), one after the other, last step.
         padded: elements of all units with their padding; `parameters` has Ψ of them.
         continues: after a resume, "bitwise" if the two runs are one to the bit; "to rounding" if
-            the order of sums is another, "with another recipe" if more than that is.
+            the order of sums is another, "with another recipe" if more than that is; "unknown" if
+            the checkpoint is PyTorch's own.
     """
 
     parameters: Tensor
@@ -77,7 +78,7 @@ def end_step(worker: Worker, log: CommLog) -> Counts:
 def part_of(worker: Worker, counts: Counts) -> Part:
     """A rank's part of a `Run`."""
     shares = [
-        unit.part("parameters", unit.layout.share).to(unit.dtype, copy=True)
+        unit.part("parameters", unit.layout.share).to("cpu", unit.dtype, copy=True)
         for unit in worker.units
     ]
     return Part(shares, [unit.layout for unit in worker.units], worker.memory.peak, counts)

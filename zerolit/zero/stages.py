@@ -19,9 +19,8 @@ from zerolit.comm import Chunks, RankProgram, in_phase, ring
 from .adamw import FlatAdamW
 from .memory import Memory
 from .recipe import Recipe
+from .task import Batch
 from .unit import FlatUnit
-
-Batch = tuple[Tensor, Tensor]
 
 
 class Worker:
@@ -43,8 +42,13 @@ class Worker:
     ):
         self.rank, self.size, self.units, self.memory = rank, size, list(units), memory
         self.loss_sum, self.recipe = loss_sum, recipe
+        self.device = units[0].device
         self.adamw: dict[str, FlatAdamW] = {}
         self.masters: dict[str, Tensor] = {}
+
+    def total(self) -> Tensor:
+        """A sum to start from `[1]`, on the model's device."""
+        return torch.zeros(1, dtype=torch.float64, device=self.device)
 
 
 # What the stages share
@@ -95,7 +99,7 @@ def sum_over_ranks(w: Worker, value: Tensor, phase: str) -> RankProgram:
 
 def count_tokens(w: Worker, batches: Sequence[Batch]) -> RankProgram:
     """The number of tokens on all ranks, in all micro-batches."""
-    count = torch.tensor([sum(y.numel() for _, y in batches)])
+    count = torch.tensor([sum(y.numel() for _, y in batches)], device=w.device)
     yield from sum_over_ranks(w, count, "tokens")
     return count.item()
 
@@ -146,7 +150,7 @@ def whole_gradients(w: Worker, batches: Sequence[Batch], tokens: int) -> Tensor:
     """The gradients of all micro-batches added up in whole vectors; returns this rank's loss."""
     for unit in w.units:
         unit.hold("gradients", unit.zeros(unit.layout.padded))
-    total = torch.zeros(1, dtype=torch.float64)
+    total = w.total()
     for x, y in batches:
         passes, loss = forward(w, x, y, tokens)
         from_above = None
@@ -159,7 +163,7 @@ def whole_gradients(w: Worker, batches: Sequence[Batch], tokens: int) -> Tensor:
 def sum_loss(w: Worker, loss: Tensor) -> RankProgram:
     """The mean loss over all ranks; the ranks also agree on what their losses have reached."""
     flags = [float(reached) for unit in w.units for reached in unit.reached]
-    counts = torch.cat([loss, torch.tensor(flags, dtype=loss.dtype)])
+    counts = torch.cat([loss, loss.new_tensor(flags)])
     yield from sum_over_ranks(w, counts, "loss")
     total, *found = counts.tolist()
     for unit in w.units:
@@ -248,7 +252,7 @@ def stage2(w: Worker, batches: Sequence[Batch]) -> RankProgram:
     tokens = yield from count_tokens(w, batches)
     for unit in w.units:
         unit.hold("gradients", unit.zeros(unit.layout.share))
-    total = torch.zeros(1, dtype=torch.float64)
+    total = w.total()
     for x, y in batches:
         passes, loss = forward(w, x, y, tokens)
         from_above = None
@@ -287,7 +291,7 @@ def stage3(w: Worker, batches: Sequence[Batch]) -> RankProgram:
     tokens = yield from count_tokens(w, batches)
     for unit in w.units:
         unit.hold("gradients", unit.zeros(unit.layout.share))
-    total = torch.zeros(1, dtype=torch.float64)
+    total = w.total()
     for x, y in batches:
         inputs, h = [], x
         for unit in w.units:
@@ -318,7 +322,7 @@ def stage3(w: Worker, batches: Sequence[Batch]) -> RankProgram:
 def gather(w: Worker, unit: FlatUnit) -> RankProgram:
     """Put a unit together from all ranks' shares and let its module compute with it."""
     for each in with_owners(unit):
-        flat = each.hold("gathered", torch.empty(each.layout.padded, dtype=each.dtype))
+        flat = each.hold("gathered", each.empty(each.layout.padded))
         each.shares(flat)[w.rank] = each["parameters"]
         yield from all_gather(w, each, flat)
         each.attach(flat)

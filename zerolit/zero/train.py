@@ -1,4 +1,4 @@
-"""Train the tiny GPT on simulated ranks, by any stage, and count what each stores and sends."""
+"""Train on simulated ranks, by any stage, and count what each stores and sends."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,22 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from zerolit.comm import CommLog, ProtocolError, RankProgram, Swap, simulate, tap
-from zerolit.gpt import (
-    ALPHABET,
-    BASE_CONFIG,
-    CharTokenizer,
-    Config,
-    build_world,
-    get_batch,
-    loss_sum,
-    make_model,
-)
 
 from . import checkpoint
 from .memory import Memory
 from .recipe import DEFAULT, Recipe
 from .run import Counts, Run, end_step, part_of, put_together
-from .stages import STAGES, Batch, Worker
+from .stages import STAGES, Worker
+from .task import TINY_GPT, Batch, Task
 from .unit import FlatUnit
 
 
@@ -34,22 +25,25 @@ def train(
     stage: int,
     size: int = 4,
     steps: int = 15,
-    config: Config = BASE_CONFIG,
+    task: Task = TINY_GPT,
     batch_size: int = 32,
     save: Path | None = None,
     resume: Path | None = None,
     threads: int = 1,
+    device: str = "cpu",
     on_step: Callable[[], object] = lambda: None,
     **recipe: Any,
 ) -> Run:
-    """Train the tiny GPT (model seed 0, batch generator seed 1) on `size` simulated ranks.
+    """Train on `size` simulated ranks.
 
     Args:
         stage: 0 for plain data parallelism, 1, 2 or 3 for ZeRO.
+        task: the model and its batches; see `tiny_gpt`.
         batch_size: sequences per step on all ranks together.
         save: the folder for a checkpoint after the last step.
         resume: a checkpoint to go on from; `steps` counts from the run's very beginning.
         threads: how many ranks compute at once; the bits do not depend on it.
+        device: where all ranks' tensors are.
         on_step: called after each step, to show progress.
         recipe: the fields of `Recipe`, such as `accumulate=4` or `clip=1.0`.
 
@@ -57,8 +51,8 @@ def train(
         ValueError: an unknown stage, no steps, fewer sequences than micro-batches, a recipe that
             cannot be, or a checkpoint that is damaged, of another model, or of `steps` and more.
     """
-    job = Job(stage, size, steps, config, batch_size, Recipe(**recipe))
-    workers = [gpt_worker(stage, rank, size, config, job.recipe) for rank in range(size)]
+    job = Job(stage, size, steps, task, batch_size, Recipe(**recipe), device)
+    workers = [task_worker(task, stage, r, size, job.recipe, device) for r in range(size)]
 
     def take_step(batches: list[list[Batch]], log: CommLog) -> float:
         loss = step(STAGES[stage], workers, batches, log, threads)
@@ -73,7 +67,7 @@ def train(
 
 @dataclass(frozen=True)
 class Job:
-    """A run of the tiny GPT; see `train` for the fields.
+    """A run; see `train` for the fields.
 
     Raises:
         ValueError: a run that cannot be.
@@ -82,9 +76,10 @@ class Job:
     stage: int
     size: int
     steps: int
-    config: Config
+    task: Task
     batch_size: int
     recipe: Recipe
+    device: str
 
     def __post_init__(self) -> None:
         if self.stage not in range(len(STAGES)):
@@ -101,7 +96,8 @@ class Job:
     @property
     def about(self) -> dict[str, Any]:
         """What its bits depend on."""
-        return checkpoint.describe(self.stage, self.size, self.recipe, self.config, self.batch_size)
+        model, how = self.task.about, {**vars(self.recipe), "batch_size": self.batch_size}
+        return checkpoint.describe(self.stage, self.size, self.device, how, model)
 
 
 def run_steps(
@@ -121,9 +117,10 @@ def run_steps(
     done, continues = go_on(resume, workers, job.steps, job.about)
     losses = []
     with one_thread():
-        for x, y in islice(draw_batches(job.steps, job.batch_size, job.config.context), done, None):
+        for x, y in islice(job.task.draw_batches(job.steps, job.batch_size), done, None):
             log = CommLog(job.size)  # only the last step's is told
-            losses.append(take_step(share_out(x, y, job.size, job.recipe.accumulate), log))
+            batches = share_out(x.to(job.device), y.to(job.device), job.size, job.recipe.accumulate)
+            losses.append(take_step(batches, log))
             counts = [end_step(worker, log) for worker in workers]
     return losses, continues, counts
 
@@ -146,19 +143,17 @@ def go_on(
     return saved.step, continues
 
 
-def draw_batches(steps: int, batch_size: int, context: int) -> Iterator[Batch]:
-    """The batches of a run: the world's text, and a generator of seed 1."""
-    data = torch.tensor(CharTokenizer(ALPHABET).encode(build_world().train_text()))
-    generator = torch.Generator().manual_seed(1)
-    for _ in range(steps):
-        yield get_batch(data, batch_size, context, generator)
-
-
-def gpt_worker(
-    stage: int, rank: int, size: int, config: Config = BASE_CONFIG, recipe: Recipe = DEFAULT
+def task_worker(
+    task: Task,
+    stage: int,
+    rank: int,
+    size: int,
+    recipe: Recipe = DEFAULT,
+    device: str | torch.device = "cpu",
 ) -> Worker:
-    """A rank with a tiny GPT of its own, of seed 0."""
-    return make_worker(stage, rank, size, list(make_model(config).units), loss_sum, recipe)
+    """A rank with a model of its own, on `device`."""
+    modules = [module.to(device) for module in task.make_units()]
+    return make_worker(stage, rank, size, modules, task.loss_sum, recipe)
 
 
 def make_worker(
@@ -175,11 +170,11 @@ def make_worker(
         modules: the model's units, each fed with what the one before gave.
         loss: `(output of the last unit, y) -> summed loss`.
     """
-    memory = Memory()
-    units: list[FlatUnit] = []
-    for module in modules if recipe.units == "block" else [nn.Sequential(*modules)]:
+    memory, units = Memory(), list[FlatUnit]()
+    model = nn.Sequential(*modules)
+    for module in modules if recipe.units == "block" else [model]:
         name, cut, master = f"unit {len(units)}", recipe.cut, recipe.master_dtype
-        units.append(FlatUnit(name, module, rank, size, memory, cut, master, units))
+        units.append(FlatUnit(name, module, model, rank, size, memory, cut, master, units))
     worker = Worker(rank, size, units, memory, loss, recipe)
     for unit in units:
         n = unit.layout.padded if stage == 0 else unit.layout.share

@@ -22,14 +22,17 @@ class FlatUnit:
         layout: how the parameters lie in a vector, and which of it is whose.
         borrowed: (owner, which of its parameters) for each parameter of an earlier unit.
         lent: the gradients that borrowers found, by the parameter's index.
+        names: of the parameters, in `model`.
         reached: for each parameter, whether this step's loss has a gradient for it.
-        dtype, master_dtype: of the module; of the gradients' sum and the update.
+        device, dtype: of the module.
+        master_dtype: of the gradients' sum and the update.
     """
 
     def __init__(
         self,
         name: str,
         module: nn.Module,
+        model: nn.Module,
         rank: int,
         size: int,
         memory: Memory,
@@ -45,13 +48,20 @@ class FlatUnit:
         self.frozen = [p for p in module.parameters() if not p.requires_grad]
         self.lent: dict[int, Tensor] = {}
         self.reached = [False] * len(self.params)
-        self.dtype = next((p.dtype for p in module.parameters()), torch.get_default_dtype())
+        names = {parameter: name for name, parameter in model.named_parameters()}
+        self.names = [names[param] for param in self.params]
+        like = next(model.parameters(), torch.empty(0))
+        self.device, self.dtype = like.device, like.dtype
         self.master_dtype = master_dtype or self.dtype
         self.layout = Layout([p.shape for p in self.params], size, cut)
 
     def zeros(self, n: int) -> Tensor:
         """A new vector in the dtype of sum and update."""
-        return torch.zeros(n, dtype=self.master_dtype)
+        return torch.zeros(n, dtype=self.master_dtype, device=self.device)
+
+    def empty(self, n: int) -> Tensor:
+        """A new vector in the dtype of the module, with no values yet."""
+        return torch.empty(n, dtype=self.dtype, device=self.device)
 
     def flatten(self) -> Tensor:
         """A new vector `[padded]` with the parameters."""
@@ -120,13 +130,14 @@ class FlatUnit:
         if all(self.reached):
             return None
         masks = [
-            torch.full(p, not r) for p, r in zip(self.layout.shapes, self.reached, strict=True)
+            torch.full(p, not r, device=self.device)
+            for p, r in zip(self.layout.shapes, self.reached, strict=True)
         ]
         return self.cut(self.layout.flatten(masks, torch.bool), n)
 
     def optimizer(self, n: int, lr: float, wd: float) -> FlatAdamW:
         """An AdamW for `n` of the unit's elements, entered in the rank's memory."""
-        adamw = FlatAdamW(n, lr, wd, dtype=self.master_dtype)
+        adamw = FlatAdamW(n, lr, wd, dtype=self.master_dtype, device=self.device)
         self.memory.hold("optimizer", f"{self.name} m", adamw.m)
         self.memory.hold("optimizer", f"{self.name} v", adamw.v)
         return adamw

@@ -1,0 +1,64 @@
+"""The format of torch.distributed.checkpoint: what DDP and FSDP2 save, and what they can load.
+
+A checkpoint of ours becomes one of theirs and back, at any number of ranks on either side. Names
+are those of `nn.Sequential(*units)`; the state of the optimizer is torch's AdamW's.
+"""
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed.checkpoint as dcp
+from torch import Tensor
+from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
+
+Tensors = Mapping[str, Mapping[str, Tensor]]  # by kind, by name
+
+STATE = {"m": "exp_avg", "v": "exp_avg_sq"}
+
+
+def is_one(folder: Path) -> bool:
+    """Whether a folder is a checkpoint in that format."""
+    return (folder / ".metadata").is_file()
+
+
+def write(folder: Path, step: int, about: dict[str, Any], tensors: Tensors) -> None:
+    """Write what `zerolit.zero.checkpoint` read; PyTorch's own load it as model and optim."""
+    names, count = list(tensors["parameters"]), torch.tensor(float(step))
+    state = {
+        name: {"step": count, **{theirs: tensors[ours][name] for ours, theirs in STATE.items()}}
+        for name in names
+    }
+    optim = {"state": state, "param_groups": [_group(names, about["recipe"])]}
+    whole = {"model": dict(tensors["parameters"]), "optim": optim, "zerolit": json.dumps(about)}
+    dcp.save(whole, checkpoint_id=folder, no_dist=True)
+
+
+def _group(names: list[str], recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """What torch's AdamW notes of its parameters, with their names in the place of numbers."""
+    adamw = torch.optim.AdamW(
+        [torch.empty(0)], recipe["lr"], (0.9, 0.95), weight_decay=recipe["wd"], foreach=False
+    )
+    return adamw.state_dict()["param_groups"][0] | {"params": names}
+
+
+def read(folder: Path) -> tuple[int, dict[str, Any], dict[str, dict[str, Tensor]]]:
+    """The steps taken, what is known of the run, and parameters, m and v by name.
+
+    Raises:
+        ValueError: the checkpoint has no model and AdamW state, as `write` and `get_state_dict`
+            name them.
+    """
+    with tempfile.TemporaryDirectory() as aside:
+        dcp_to_torch_save(folder, Path(aside) / "whole.pt")
+        whole = torch.load(Path(aside) / "whole.pt", weights_only=True)
+    try:
+        model, state = whole["model"], whole["optim"]["state"]
+        tensors = {ours: {n: state[n][theirs] for n in model} for ours, theirs in STATE.items()}
+        step = max(int(state[name]["step"]) for name in model)
+    except KeyError as missing:
+        raise ValueError(f"{folder} lacks {missing}; it must hold model and optim") from None
+    return step, json.loads(whole.get("zerolit", "{}")), {"parameters": model, **tensors}
