@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
@@ -17,6 +17,13 @@ from zerolit.comm import CommLog, ring_all_reduce
 
 if TYPE_CHECKING:
     from zerolit.book.build import Built
+    from zerolit.book.table import Table
+    from zerolit.zero import Task
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+# What --stock offers, and its name in zerolit.engine.stock, which takes seconds to import.
+STOCK = {"ddp": "ddp", "ddp+zero": "zero", "fsdp2": "fsdp2", "hsdp": "hsdp"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,20 +39,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="zerolit", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
+    for add in (_add_chapters, _add_zero, _add_engine, _add_pages):
+        add(commands)
+    return parser
 
-    ring = commands.add_parser("ring", help="every hop of a ring all-reduce")
+
+def _add(
+    commands: "Commands", run: Callable, name: str, help: str, lang: bool = True
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=help)
+    command.set_defaults(run=run)
+    if lang:
+        command.add_argument("--lang", choices=("en", "zh"), default="en", help="language")
+    return command
+
+
+def _add_chapters(commands: "Commands") -> None:
+    ring = _add(commands, _ring, "ring", "every hop of a ring all-reduce")
     ring.add_argument("--ranks", type=int, default=4, help="number of cards (default 4)")
     ring.add_argument("--length", type=int, default=8, help="numbers per card (default 8)")
-    ring.set_defaults(run=_ring)
+    _add(commands, _scaling, "scaling", "traffic and time as cards are added")
+    parallel = _add(commands, _data_parallel, "data-parallel", "several cards beside one big batch")
+    parallel.add_argument("--ranks", type=int, default=4, help="number of cards (default 4)")
+    parallel.add_argument("--steps", type=int, default=40, help="(default 40)")
+    _add(commands, _demo, "demo", "the demonstrations of 3.1 to 3.4 in a row")
 
-    scaling = commands.add_parser("scaling", help="traffic and time as cards are added")
-    scaling.set_defaults(run=_scaling)
-    for command in (ring, scaling):
-        command.add_argument("--lang", choices=("en", "zh"), default="en", help="language")
 
-    parallel = commands.add_parser("data-parallel", help="several cards beside one big batch")
-    zero = commands.add_parser("zero", help="the stages of ZeRO: stored, sent, and the same bits")
-    demo = commands.add_parser("demo", help="the demonstrations of 3.1 to 3.4 in a row")
+def _add_zero(commands: "Commands") -> None:
+    zero = _add(commands, _zero, "zero", "the stages of ZeRO: stored, sent, and the same bits")
     zero.add_argument("--stage", type=int, choices=range(4), help="only this one beside stage 0")
     zero.add_argument(
         "--engine",
@@ -53,36 +74,40 @@ def _parser() -> argparse.ArgumentParser:
         default="simulator",
         help="simulated ranks, or processes of torch.distributed; torchrun's are always used",
     )
-    for command, steps in ((parallel, 40), (zero, 15)):
-        command.add_argument("--ranks", type=int, default=4, help="number of cards (default 4)")
-        command.add_argument("--steps", type=int, default=steps, help=f"(default {steps})")
-    for command, run in ((parallel, _data_parallel), (zero, _zero), (demo, _demo)):
-        command.add_argument("--lang", choices=("en", "zh"), default="en", help="language")
-        command.set_defaults(run=run)
+    zero.add_argument("--stock", choices=STOCK, help="PyTorch's own training instead of ours")
+    zero.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="(default cpu)")
+    zero.add_argument("--ranks", type=int, default=4, help="number of cards (default 4)")
+    zero.add_argument("--steps", type=int, default=15, help="in all (default 15)")
+    zero.add_argument("--batch", type=int, default=32, help="sequences a step (default 32)")
+    for name, default in (("layers", 2), ("width", 64), ("heads", 4), ("context", 96)):
+        zero.add_argument(f"--{name}", type=int, default=default, help=f"(default {default})")
+    zero.add_argument("--text", type=Path, help="a text file to learn, characters as tokens")
+    zero.add_argument("--save", type=Path, help="a folder for a checkpoint at the end")
+    zero.add_argument("--resume", type=Path, help="a checkpoint to go on from")
 
-    scale = commands.add_parser("at-scale", help="FSDP2 on many ranks that do not exist")
+
+def _add_engine(commands: "Commands") -> None:
+    trace = _add(commands, _trace, "trace", "one step's messages on real processes, and when")
+    trace.add_argument("--stage", type=int, choices=range(4), default=3, help="(default 3)")
+    trace.add_argument("--ranks", type=int, default=4, help="number of processes (default 4)")
+    scale = _add(commands, _at_scale, "at-scale", "FSDP2 on many ranks that do not exist")
     scale.add_argument("--ranks", type=int, nargs="+", default=[64, 512, 2048], help="of each run")
     scale.add_argument("--layers", type=int, default=8, help="of the GPT (default 8)")
     scale.add_argument("--width", type=int, default=512, help="of the GPT (default 512)")
-    scale.add_argument("--lang", choices=("en", "zh"), default="en", help="language")
-    scale.set_defaults(run=_at_scale)
+    bench = _add(commands, _bench, "bench", "speed, as ratios in one run", lang=False)
+    bench.add_argument("--engine", action="store_true", help="real processes beside PyTorch's own")
 
-    build = commands.add_parser("build", help="build the site, both languages, into site/")
+
+def _add_pages(commands: "Commands") -> None:
+    build = _add(commands, _build, "build", "build the site, both languages, into site/", False)
     build.add_argument(
         "--accept", action="store_true", help="make this build's results the reference"
     )
     build.add_argument(
         "--no-swap-on-drift", action="store_true", help="keep the last site if a result drifted"
     )
-    build.set_defaults(run=_build)
-
-    check = commands.add_parser("check", help="run every block, compare with the reference")
+    check = _add(commands, _check, "check", "run every block, compare with the reference", False)
     check.add_argument("--report", type=Path, help="write the outcome on one page, as Markdown")
-    check.set_defaults(run=_check)
-
-    bench = commands.add_parser("bench", help="time the simulator, as ratios in one run")
-    bench.set_defaults(run=_bench)
-    return parser
 
 
 def _ring(options: argparse.Namespace) -> int:
@@ -111,7 +136,7 @@ def _scaling(options: argparse.Namespace) -> int:
 def _data_parallel(options: argparse.Namespace) -> int:
     from zerolit.book.training import batch_table, bigger_batch
 
-    _at_least_one(options)
+    _at_least_one(options, "ranks", "steps")
     with _progress() as progress:
         task = progress.add_task("training", total=options.steps)
         steps = bigger_batch(options.ranks, options.steps, on_step=lambda: progress.advance(task))
@@ -121,38 +146,109 @@ def _data_parallel(options: argparse.Namespace) -> int:
 
 
 def _zero(options: argparse.Namespace) -> int:
-    from zerolit.book.training import stages_table
     from zerolit.engine import EngineError
 
-    _at_least_one(options)
-    ranks, train, heard = _engine(options)
+    options.ranks, heard = _whose_ranks(options)
+    _at_least_one(options, "ranks", "steps", "batch", "layers", "width", "heads", "context")
+    _refuse_what_does_not_fit(options)
     try:
-        runs = _train_stages(options, ranks, train, heard)
+        with _progress(disable=not heard) as progress:
+            table = (_stock_table if options.stock else _stages_table)(options, progress)
     except EngineError as error:
         print(f"zerolit zero: {error}", file=sys.stderr)
         return 1
     if heard:
-        Console().print(stages_table(runs, ranks).terminal(options.lang))
+        Console().print(table.terminal(options.lang))
     return 0
 
 
-def _train_stages(options: argparse.Namespace, ranks: int, train: Callable, heard: bool) -> dict:
-    """Stage 0 and those asked for, with a progress bar."""
-    stages = range(4) if options.stage is None else sorted({0, options.stage})
-    with _progress(disable=not heard) as progress:
-        task = progress.add_task("training", total=options.steps * len(stages))
-        advance = partial(progress.advance, task)
-        return {stage: train(stage, ranks, options.steps, on_step=advance) for stage in stages}
-
-
-def _engine(options: argparse.Namespace) -> tuple[int, Callable, bool]:
-    """How many ranks, what trains them, and whether this process is the one that speaks."""
+def _whose_ranks(options: argparse.Namespace) -> tuple[int, bool]:
+    """How many ranks there are, and whether this process is the one that speaks."""
     from zerolit import engine
-    from zerolit.book import training
 
-    if engine.under_torchrun():
-        return int(os.environ["WORLD_SIZE"]), engine.train, os.environ["RANK"] == "0"
-    return options.ranks, engine.train if options.engine == "torch" else training.train, True
+    if not engine.under_torchrun():
+        return options.ranks, True
+    options.engine = "torch"
+    return int(os.environ["WORLD_SIZE"]), os.environ["RANK"] == "0"
+
+
+def _refuse_what_does_not_fit(options: argparse.Namespace) -> None:
+    if options.stock and options.engine == "simulator":
+        raise ValueError(f"--stock {options.stock} runs on processes, so it needs --engine torch")
+    if options.stock and options.stage is not None:
+        raise ValueError(f"--stage {options.stage} is of our programs; --stock {options.stock} not")
+    if (options.save or options.resume) and not options.stock and options.stage is None:
+        raise ValueError("--save and --resume are for one run, so they need --stage or --stock")
+
+
+def _task(options: argparse.Namespace) -> "Task":
+    """The GPT that the flags ask for."""
+    from zerolit.gpt import Config
+    from zerolit.zero import tiny_gpt
+
+    sizes = {name: getattr(options, name) for name in ("layers", "width", "heads", "context")}
+    if options.text is None:
+        return tiny_gpt(Config(**sizes))
+    try:
+        return tiny_gpt(Config(**sizes), options.text.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"--text is {options.text}, which cannot be read: {error}") from None
+
+
+def _stages_table(options: argparse.Namespace, progress: Progress) -> "Table":
+    """Stage 0 and those asked for, or all; one alone if it is saved or resumed."""
+    from zerolit.book.training import stages_table
+
+    stages = range(4) if options.stage is None else sorted({0, options.stage})
+    how: dict[str, Any] = {"task": _task(options), "batch_size": options.batch}
+    how |= {"device": options.device}
+    if options.save or options.resume:
+        stages, how = [options.stage], how | {"save": options.save, "resume": options.resume}
+    bar = progress.add_task("training", total=options.steps * len(stages))
+    how["on_step"] = partial(progress.advance, bar)
+    train = _trainer(options)
+    runs = {stage: train(stage, options.ranks, options.steps, **how) for stage in stages}
+    return stages_table(runs, options.ranks)
+
+
+def _trainer(options: argparse.Namespace) -> Callable:
+    from zerolit import engine, zero
+    from zerolit.book.training import THREADS
+
+    return engine.train if options.engine == "torch" else partial(zero.train, threads=THREADS)
+
+
+def _stock_table(options: argparse.Namespace, progress: Progress) -> "Table":
+    from zerolit.book.engine import stock_table
+    from zerolit.engine import launch
+    from zerolit.engine.stock import run
+
+    bar = progress.add_task("training", total=options.steps)
+    ran = launch(
+        run,
+        options.ranks,
+        STOCK[options.stock],
+        options.steps,
+        _task(options),
+        options.batch,
+        options.device,
+        False,
+        options.save,
+        options.resume,
+        device=options.device,
+        on_tell=lambda _: progress.advance(bar),
+    )
+    return stock_table(STOCK[options.stock], ran)
+
+
+def _trace(options: argparse.Namespace) -> int:
+    from zerolit.book.engine import trace_table
+
+    _at_least_one(options, "ranks")
+    with Console(stderr=True).status("one step on real processes"):
+        table = trace_table(options.stage, options.ranks)
+    Console().print(table.terminal(options.lang))
+    return 0
 
 
 def _at_scale(options: argparse.Namespace) -> int:
@@ -172,8 +268,8 @@ def _demo(options: argparse.Namespace) -> int:
     return max(codes)
 
 
-def _at_least_one(options: argparse.Namespace) -> None:
-    for name in ("ranks", "steps"):
+def _at_least_one(options: argparse.Namespace, *names: str) -> None:
+    for name in names:
         if getattr(options, name) < 1:
             raise ValueError(f"--{name} is {getattr(options, name)}; it must be at least 1")
 
@@ -246,8 +342,11 @@ def _tell(built: "Built", accepted: bool = False) -> None:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from zerolit.bench import print_demo, print_overhead, print_ratios
+    from zerolit.bench import print_demo, print_engine, print_overhead, print_ratios
 
+    if options.engine:
+        print_engine(Console())
+        return 0
     print_overhead(Console())
     print_demo(Console())
     print_ratios(Console())

@@ -3,12 +3,22 @@
 import os
 import signal
 import time
+from functools import partial
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
 
 from zerolit.comm import Chunks, Swap, in_phase, ring, tap, tree
-from zerolit.engine import all_reduce, drive, status, tell
+from zerolit.engine import (
+    all_gather,
+    all_reduce,
+    as_gloo_cuts,
+    drive,
+    reduce_scatter,
+    status,
+    tell,
+)
 
 
 def rank():
@@ -66,6 +76,24 @@ def returns_early(culprit=1):
         other(torch.ones(8))
 
 
+def misses_torchs_barrier():
+    if rank() != 1:
+        dist.barrier()
+
+
+def killed_in_a_smaller_group():
+    """Ranks 2 and 3 are 0 and 1 of a group of theirs; the second leaves."""
+    group = dist.new_group([2, 3])
+    if rank() == 2:
+        x = torch.ones(2)
+        drive(iter_swap(Swap(frm=1, like=x, phase="pair")), group)
+
+
+def say_where_and_hang(folder):
+    Path(folder, str(os.getpid())).touch()
+    time.sleep(1000)
+
+
 def waits_for_each_other():
     """Nobody sends."""
     x = torch.ones(2)
@@ -117,10 +145,6 @@ def count_to(n):
 
 def collectives():
     """Our three functions beside torch's."""
-    from functools import partial
-
-    from zerolit.engine import all_gather, reduce_scatter
-
     size = dist.get_world_size()
     mine = torch.arange(3.0) + 10 * rank()
     gathered = torch.empty(3 * size)
@@ -131,14 +155,30 @@ def collectives():
     return gathered.tolist(), summed.tolist(), whole.tolist()
 
 
+def means():
+    """Ours and torch's: of a sum, and of a share of one."""
+    size, told = dist.get_world_size(), []
+    for reduce, scatter in (
+        (
+            all_reduce(partial(ring.all_reduce, direction=-1, owner=0), as_gloo_cuts),
+            reduce_scatter(partial(ring.reduce_scatter, direction=-1, owner=0)),
+        ),
+        (dist.all_reduce, dist.reduce_scatter_tensor),
+    ):
+        x = torch.arange(7.0) / 7 + rank()
+        reduce(x, op=dist.ReduceOp.AVG)
+        share = torch.empty(2)
+        scatter(share, torch.arange(2.0 * size) / 3 + rank(), op=dist.ReduceOp.AVG)
+        told.append((x.tolist(), share.tolist()))
+    return told
+
+
 def refuses_max():
     all_reduce(ring.all_reduce)(torch.ones(2), op=dist.ReduceOp.MAX)
 
 
 def train_and_die(where, folder):
     """Go on from a checkpoint of step 2; rank 1 is killed in step 3, or while saving after it."""
-    from pathlib import Path
-
     from zerolit.engine.train import _train_rank
     from zerolit.zero import TINY_GPT, Recipe, checkpoint, stages
     from zerolit.zero.train import Job

@@ -3,6 +3,7 @@
 import multiprocessing as mp
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from multiprocessing import forkserver
@@ -91,12 +92,10 @@ def test_a_rank_that_hangs():
     ],
 )
 def test_ranks_that_do_not_fit(which, theirs, ours):
-    """Rank 1 differs from both its neighbours; the pair that is met first is named."""
-    error = failed(jobs.fault, which, timeout=1.0, within=1.0 + 2)
-    sent, expected = error.cause.split("which expects")
-    assert (error.rank, theirs in sent, ours in expected) == (1, True, True) or (
-        (error.rank, ours in sent, theirs in expected) == (0, True, True)
-    )
+    """Rank 1 differs from both its neighbours, so it is the odd one out; told at once."""
+    error = failed(jobs.fault, which, timeout=60)
+    sent, expected = error.cause.split(" to rank 2, which expects ")
+    assert (error.rank, theirs in sent, ours in expected) == (1, True, True)
 
 
 @pytest.mark.parametrize("which", ["killed", "hangs"])
@@ -126,6 +125,56 @@ def test_a_rank_that_returns_early():
     error = failed(jobs.returns_early)
     assert error.rank == 1
     assert error.cause == "returned while rank 2 waits for it in phase 'gradients'"
+
+
+def test_a_rank_that_returns_early_from_torchs_own_collective():
+    """The others' messages are not ours to see, so it takes their timeout."""
+    error = failed(jobs.misses_torchs_barrier, timeout=1.0, within=1.0 + 2)
+    assert error.rank == 1 and error.cause.startswith("returned while rank ")
+
+
+def test_a_program_on_a_smaller_group_names_ranks_among_all():
+    error = failed(jobs.killed_in_a_smaller_group)
+    assert (error.rank, error.cause) == (3, "returned while rank 2 waits for it in phase 'pair'")
+
+
+def runs(pid):
+    """And is more than an entry that nobody has collected yet."""
+    told = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
+    return told.stdout.strip()[:1] not in ("", "Z")
+
+
+def test_if_the_launcher_is_killed_its_ranks_and_files_go_too(tmp_path):
+    code = "from tests.engine import jobs; from zerolit.engine import launch; "
+    code += f"launch(jobs.say_where_and_hang, 2, {str(tmp_path)!r})"
+    here = {**os.environ, "TMPDIR": str(tmp_path)}
+    launcher = subprocess.Popen([sys.executable, "-c", code], env=here)
+    deadline = time.monotonic() + 30
+    while len(pids := [int(path.name) for path in tmp_path.glob("[0-9]*")]) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    launcher.kill()
+    launcher.wait()
+    deadline = time.monotonic() + 2
+    while any(runs(pid) for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert list(tmp_path.glob("zerolit-*")) == []
+
+
+def test_an_interface_that_does_not_exist(monkeypatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo,nosuch0")
+    with pytest.raises(ValueError, match=r"GLOO_SOCKET_IFNAME is 'nosuch0'; this machine has .*lo"):
+        launch(jobs.say_rank, 1)
+
+
+def test_devices_that_are_not_there():
+    with pytest.raises(ValueError, match="device is 'tpu'; it must be 'cpu' or 'cuda'"):
+        launch(jobs.say_rank, 1, device="tpu")
+    found = torch.cuda.device_count()
+    told = f"device is 'cuda' with {found + 1} ranks on this machine, which has {found} GPUs"
+    with pytest.raises(ValueError, match=told):
+        launch(jobs.say_rank, found + 1, device="cuda")
 
 
 def test_ranks_that_wait_for_each_other():
@@ -179,7 +228,12 @@ def test_our_collectives_have_torchs_results():
 
 def test_only_sums():
     error = failed(jobs.refuses_max)
-    assert "op is" in error.cause and "must be SUM" in error.cause
+    assert "op is" in error.cause and "must be SUM or AVG" in error.cause
+
+
+def test_the_mean_is_the_sum_divided_after_as_gloo_does():
+    for ours, theirs in launch(jobs.means, 3):
+        assert ours == theirs
 
 
 def test_asynchronous_calls_are_refused():

@@ -3,11 +3,13 @@
 from .drive import all_gather, all_reduce, as_gloo_cuts, ddp_hook, drive, reduce_scatter
 from .launch import EngineError, launch, tell, under_torchrun
 from .scale import AtScale, at_scale
+from .trace import Exchange, trace
 from .train import train
 
 __all__ = [
     "AtScale",
     "EngineError",
+    "Exchange",
     "all_gather",
     "all_reduce",
     "as_gloo_cuts",
@@ -17,6 +19,7 @@ __all__ = [
     "launch",
     "reduce_scatter",
     "tell",
+    "trace",
     "train",
     "under_torchrun",
 ]

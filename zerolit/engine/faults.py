@@ -1,44 +1,94 @@
 """Faults on purpose: a ring all-reduce, then one rank does something else than the others."""
 
 import os
+import re
 import signal
+import time
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
 from zerolit.comm import Chunks, in_phase, ring
 
 from .drive import drive
-from .launch import EngineError, launch
+from .launch import EngineError, launch, unguarded
 
-FAULTS = ("killed", "exits", "raises", "returns early")
+
+def _kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _exit() -> None:
+    os._exit(3)
+
+
+def _raise() -> None:
+    raise ValueError("the loss is nan")
+
+
+def _hang() -> None:
+    time.sleep(1000)
+
+
+def _sum(x: Tensor, phase: str = "gradients") -> None:
+    rank, size = dist.get_rank(), dist.get_world_size()
+    drive(in_phase(phase, ring.all_reduce(rank, size, Chunks(x.tensor_split(size)))))
+
+
+FAULTS: dict[str, Callable[[], None]] = {
+    "killed": _kill,
+    "exits": _exit,
+    "raises": _raise,
+    "returns early": lambda: None,
+    "hangs": _hang,
+    "another shape": lambda: _sum(torch.ones(9)),
+    "another dtype": lambda: _sum(torch.ones(6, dtype=torch.float64)),
+    "another collective": lambda: _sum(torch.ones(6), "parameters"),
+}
 
 
 def ring_with_a_fault(fault: str, culprit: int) -> list[float]:
-    """Two all-reduces, but the culprit takes part in the first only."""
-    rank, size = dist.get_rank(), dist.get_world_size()
-    x = torch.ones(2 * size)
-    for phase in ("first", "second"):
-        if phase == "second" and rank == culprit:
-            _commit(fault)
-            break
-        drive(in_phase(phase, ring.all_reduce(rank, size, Chunks(x.tensor_split(size)))))
+    """Two all-reduces, but the culprit does one of `FAULTS` in the place of the second."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # gloo's aborts are noisy
+    x = torch.ones(6)
+    _sum(x, "loss")
+    if dist.get_rank() == culprit:
+        FAULTS[fault]()
+    else:
+        _sum(x)
     return x.tolist()
 
 
-def _commit(fault: str) -> None:
-    if fault == "killed":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if fault == "exits":
-        os._exit(3)
-    if fault == "raises":
-        raise ValueError("the loss is nan")
-
-
-def what_the_launcher_says(fault: str, size: int = 3, culprit: int = 1) -> str:
+def what_the_launcher_says(
+    fault: str, size: int = 3, culprit: int = 1, timeout: float = 10.0
+) -> str:
     """Launch a ring with one of `FAULTS` and return the error's sentence."""
     try:
-        launch(ring_with_a_fault, size, fault, culprit, timeout=10)
+        launch(ring_with_a_fault, size, fault, culprit, timeout=timeout)
     except EngineError as error:
         return str(error)
     return "nothing went wrong"
+
+
+# What gloo says is longer and names files, ports and lengths of time.
+SEEN = {
+    "closed": r"Connection (closed|reset)",
+    "timed out": r"[Tt]imed out",
+    "aborted": r"SIGABRT",
+}
+
+
+def what_the_others_see(
+    fault: str, size: int = 3, culprit: int = 1, timeout: float = 1.0
+) -> str | None:
+    """The same where nobody watches: what the first of the others to fail sees, of `SEEN`.
+
+    None: none of them fails. What is none of `SEEN` is returned as it is.
+    """
+    for line in unguarded(ring_with_a_fault, size, fault, culprit, timeout=timeout):
+        rank, words = line.split(": ", 1)
+        if rank != f"rank {culprit}" and words != "returns":
+            return next((kind for kind, how in SEEN.items() if re.search(how, words)), words)
+    return None

@@ -30,6 +30,7 @@ import torch.distributed as dist
 from . import status
 
 GRACE = 0.8  # seconds for the culprit to be heard after a victim
+SETTLE = 0.2  # seconds for all that do not fit to be seen after the first
 # How gloo says that another rank is gone, or does not answer.
 _VICTIM = re.compile(
     r"Connection (closed|reset|refused)|Timed out waiting|Socket (Timeout|closed)|gloo/transport"
@@ -100,19 +101,11 @@ def launch(
         for one in ranks:
             with suppress(BrokenPipeError):
                 one.pipe.send("goodbye")
-        return results
-    except BaseException:
-        for one in ranks:
-            one.process.kill()
-        raise
-    finally:
         for one in ranks:
             one.process.join(5)  # its own end takes a moment
-            one.process.kill()
-            one.process.join()
-            one.process.close()
-            one.pipe.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        return results
+    finally:
+        _stop(ranks, folder)
 
 
 def _refuse_interface() -> None:
@@ -155,6 +148,57 @@ def _start(job: _Job) -> _Rank:
     process.start()
     theirs.close()
     return _Rank(process, ours, record)
+
+
+def unguarded(function: Callable, size: int, *arguments: Any, timeout: float) -> list[str]:
+    """Start ranks and only listen, as a plain launcher does: what they say, in order of time.
+
+    A rank that returns leaves at once, and nobody stops the others; `timeout` is that of their
+    group. Returns lines such as `"rank 0: RuntimeError: …"`; nothing for a rank that hangs.
+    """
+    told: list[str] = []
+    folder = Path(tempfile.mkdtemp(prefix="zerolit-"))
+    ranks = [
+        _start(_Job(rank, size, folder, function, arguments, timeout, "cpu"))
+        for rank in range(size)
+    ]
+    try:
+        deadline = time.monotonic() + timeout + 2
+        waiting = {rank.pipe: rank for rank in ranks}
+        while waiting and (left := deadline - time.monotonic()) > 0:
+            for pipe in wait(waiting, left):
+                rank = waiting.pop(pipe)  # type: ignore[index]
+                told.append(f"rank {ranks.index(rank)}: {_last_words(rank)}")
+        return told
+    finally:
+        _stop(ranks, folder)
+
+
+def _last_words(rank: _Rank) -> str:
+    try:
+        kind, said = rank.pipe.recv()
+    except (EOFError, ConnectionResetError):
+        rank.process.join()
+        return _ending(rank.process.exitcode)
+    if kind != "result":
+        return ": ".join(said)
+    rank.pipe.send("goodbye")
+    return "returns"
+
+
+def _ending(code: int) -> str:
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited ({code})"
+
+
+def _stop(ranks: list[_Rank], folder: Path) -> None:
+    """Leave no process, pipe or file behind."""
+    for rank in ranks:
+        rank.process.kill()
+    for rank in ranks:
+        rank.process.join()
+        rank.process.close()
+        rank.pipe.close()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 # A rank's own process
@@ -264,13 +308,9 @@ class _Watch:
     def _see_end(self, i: int) -> None:
         rank = self.ranks[i]
         rank.process.join()
-        code = rank.process.exitcode or 0
         if not rank.victim and not rank.finished:
             self._misfit()
-            ended = (
-                f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited ({code})"
-            )
-            raise EngineError(i, rank.doing, ended)
+            raise EngineError(i, rank.doing, _ending(rank.process.exitcode or 0))
 
     def _judge(self) -> None:
         """Whom to blame when nobody has said what is wrong."""
@@ -302,17 +342,35 @@ class _Watch:
 
     def _misfit(self) -> None:
         """A rank has sent what its receiver did not expect as that very message."""
+        if not self._misfits():
+            return
+        time.sleep(SETTLE)  # the odd one out differs from its other neighbours, too
+        found = self._misfits()
+        odd = max(range(len(self.ranks)), key=lambda i: sum(i in pair for pair in found))
+        mine = [pair for pair in found if odd in pair]
+        sender, receiver = min(mine, key=lambda pair: pair[0] != odd)  # as the sender, if it is one
+        sent, expected = found[sender, receiver]
+        cause = (
+            f"sends {sent} to rank {receiver}, which expects {expected}"
+            if odd == sender
+            else f"expects {expected} from rank {sender}, which sends {sent}"
+        )
+        raise EngineError(odd, self.ranks[odd].doing, cause)
+
+    def _misfits(self) -> dict[tuple[int, int], tuple[str, str]]:
+        """By sender and receiver: what was sent and what was expected, where the two part."""
         expected = {
-            (frm, i, number): (what, phase)
+            (sender, i, number): f"{what} in phase {phase!r}"
             for i, rank in enumerate(self.ranks)
-            for frm, number, what, phase in rank.doing.expects
+            for sender, number, what, phase in rank.doing.expects
         }
+        found: dict[tuple[int, int], tuple[str, str]] = {}
         for i, rank in enumerate(self.ranks):
             for to, number, what, phase in rank.doing.sends:
-                wanted = expected.get((i, to, number), (what, phase))
-                if wanted != (what, phase):
-                    cause = f"sends {what} in phase {phase!r} to rank {to}, which expects"
-                    raise EngineError(i, rank.doing, f"{cause} {wanted[0]} in phase {wanted[1]!r}")
+                sent = f"{what} in phase {phase!r}"
+                if expected.get((i, to, number), sent) != sent:
+                    found.setdefault((i, to), (sent, expected[i, to, number]))
+        return found
 
     def _follow(self, i: int) -> None:
         """From a victim to the rank that it waits for, and on, to the one that waits for nobody."""

@@ -1,0 +1,76 @@
+"""torch.distributed.checkpoint's format: ours into DDP and FSDP2 and back, at other sizes."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import torch
+import torch.distributed.checkpoint as dcp
+
+from zerolit import engine, zero
+from zerolit.engine import launch
+from zerolit.engine.stock import run
+from zerolit.gpt import BASE_CONFIG
+from zerolit.zero import TINY_GPT, checkpoint, tiny_gpt
+
+EXACT = tiny_gpt(replace(BASE_CONFIG, qkv_bias=False, dtype=torch.float64))
+AS_FSDP2 = {"cut": "rows", "direction": -1}
+simulated = cache(zero.train)
+
+
+def stock(which, size, steps, task=TINY_GPT, **folders):
+    where = (folders.get("save"), folders.get("resume"))
+    return launch(run, size, which, steps, task, 32, "cpu", False, *where)[0].parameters
+
+
+def test_fsdp2_goes_on_from_ours_to_the_bit(tmp_path):
+    """Saved by real processes of ours, exported, loaded by FSDP2."""
+    engine.train(3, 4, 2, save=tmp_path / "ours", **AS_FSDP2)
+    checkpoint.export(tmp_path / "ours", tmp_path / "dcp")
+    gone_on = stock("fsdp2", 4, 4, resume=tmp_path / "dcp")
+    assert torch.equal(gone_on, simulated(3, 4, 4, **AS_FSDP2).parameters)
+
+
+def test_ours_goes_on_from_fsdp2_to_the_bit(tmp_path):
+    stock("fsdp2", 4, 2, save=tmp_path / "dcp")
+    rest = zero.train(3, 4, 4, resume=tmp_path / "dcp", **AS_FSDP2)
+    assert rest.continues == "unknown"  # nobody wrote down how it was trained
+    assert torch.equal(rest.parameters, simulated(3, 4, 4, **AS_FSDP2).parameters)
+
+
+@pytest.mark.parametrize("which", ["ddp", "fsdp2", "hsdp"])
+def test_there_and_back_at_other_sizes(tmp_path, which):
+    """Two steps of ours on 3 ranks, two of PyTorch's on 2, two of ours on 5, as one of six."""
+    zero.train(1, 3, 2, task=EXACT, save=tmp_path / "ours")
+    checkpoint.export(tmp_path / "ours", tmp_path / "there")
+    stock(which, 2, 4, EXACT, resume=tmp_path / "there", save=tmp_path / "back")
+    rest = zero.train(2, 5, 6, task=EXACT, resume=tmp_path / "back").parameters
+    whole = simulated(0, 1, 6, task=EXACT).parameters
+    torch.testing.assert_close(rest, whole, rtol=0, atol=1e-12)
+
+
+def test_an_exported_checkpoint_is_still_ours(tmp_path):
+    """It says how it was trained, and gives back the same bits."""
+    zero.train(2, 3, 2, save=tmp_path / "ours", cut="rows")
+    checkpoint.export(tmp_path / "ours", tmp_path / "dcp")
+    ours, theirs = (checkpoint.load(tmp_path / name) for name in ("ours", "dcp"))
+    assert (theirs.step, theirs.about) == (2, ours.about)
+    for kind, tensors in ours.tensors.items():
+        assert list(tensors) == list(theirs.tensors[kind])
+        assert all(torch.equal(t, theirs.tensors[kind][name]) for name, t in tensors.items())
+    rest = zero.train(2, 3, 4, resume=tmp_path / "dcp", cut="rows")
+    assert rest.continues == "bitwise"
+    assert torch.equal(rest.parameters, simulated(2, 3, 4, cut="rows").parameters)
+
+
+def test_a_checkpoint_of_something_else(tmp_path):
+    dcp.save({"weights": torch.ones(3)}, checkpoint_id=tmp_path / "dcp", no_dist=True)
+    with pytest.raises(ValueError, match="dcp lacks 'model'; it must hold model and optim"):
+        checkpoint.load(tmp_path / "dcp")
+
+
+def test_another_model_is_refused(tmp_path):
+    stock("fsdp2", 2, 1, save=tmp_path / "dcp")
+    wide = tiny_gpt(replace(BASE_CONFIG, width=32))
+    with pytest.raises(ValueError, match=r"0.token.weight has shape \[44, 64\] in the checkpoint"):
+        zero.train(3, 2, 2, task=wide, resume=tmp_path / "dcp")
