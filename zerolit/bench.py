@@ -5,7 +5,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from subprocess import DEVNULL
@@ -20,7 +20,7 @@ CASES = ((4, 100_000), (16, 1_000_000), (64, 1_000_000), (256, 1_000_000), (1024
 RUNS = 5
 
 Arrays = list[np.ndarray]
-Call = Callable[[Arrays], object]
+Call = Callable[[], object]
 
 
 def print_ratios(console: Console) -> None:
@@ -38,12 +38,12 @@ def print_ratios(console: Console) -> None:
         in_use = [array.copy() for array in arrays]
         with console.status(f"{ranks} ranks, {length:,} numbers"):
             calls: list[Call] = [
-                ring_all_reduce,
-                plain_loop,
-                copy_fresh,
-                partial(copy_warm, in_use),
+                partial(ring_all_reduce, arrays),
+                partial(plain_loop, arrays),
+                partial(copy_fresh, arrays),
+                partial(copy_warm, in_use, arrays),
             ]
-            ours, *others = medians(calls, arrays)
+            ours, *others = medians(calls)
         ratios = (f"{ours / other:.2f}" for other in others)
         table.add_row(str(ranks), f"{length:,}", f"{ours * 1e3:.1f}", *ratios)
     console.print(table)
@@ -58,7 +58,7 @@ def print_overhead(console: Console, size: int = 4, steps: int = 5) -> None:
     for stage in range(4):
         with console.status(f"stage {stage}"):
             whole = partial(train_run, stage, size, steps)
-            run, passes = medians([whole, partial(passes_alone, stage, size, steps)], [])
+            run, passes = medians([whole, partial(passes_alone, stage, size, steps)])
         table.add_row(str(stage), f"{run:.2f}", f"{passes:.2f}", f"{1 - passes / run:.0%}")
     console.print(table)
 
@@ -112,14 +112,14 @@ def plain_demo() -> None:
         run_passes(4, 15, backward=False)
 
 
-def train_run(stage: int, size: int, steps: int, _: Arrays) -> None:
+def train_run(stage: int, size: int, steps: int) -> None:
     """A whole training run."""
     from zerolit.zero import train  # torch takes a second to import
 
     train(stage, size, steps)
 
 
-def passes_alone(stage: int, size: int, steps: int, _: Arrays) -> None:
+def passes_alone(stage: int, size: int, steps: int) -> None:
     """The forward and backward passes of `train`, one rank after another, on one thread."""
     import torch
 
@@ -146,13 +146,14 @@ def run_passes(size: int, steps: int, backward: bool = True) -> None:
                 loss.backward()
 
 
-def medians(calls: list[Call], arrays: Arrays) -> list[float]:
-    """The median seconds of each call, the calls taking turns."""
+def medians(calls: Sequence[Call], ready: Callable[[], object] = lambda: None) -> list[float]:
+    """The median seconds of each call, the calls taking turns; `ready` comes before each."""
     seconds: list[list[float]] = [[] for _ in calls]
     for run in range(RUNS + 1):
         for call, taken in zip(calls, seconds, strict=True):
+            ready()
             start = time.perf_counter()
-            call(arrays)
+            call()
             if run:
                 taken.append(time.perf_counter() - start)
     return [statistics.median(taken) for taken in seconds]
@@ -189,3 +190,101 @@ def copy_warm(in_use: Arrays, arrays: Arrays) -> None:
 def _sent(arrays: Arrays) -> Arrays:
     p = len(arrays)
     return [array[: array.size * (p - 1) // p] for array in arrays]
+
+
+# Real processes
+
+SUMS = (4_000_000, 16_000_000)  # float32 numbers: 16 MB and 64 MB
+
+
+def print_engine(console: Console, size: int = 4, steps: int = 10) -> None:
+    """Our programs on processes beside PyTorch's own, and how long ranks take to start.
+
+    Every rank times its own calls, a barrier before each; what counts is the slowest rank.
+    """
+    from zerolit.engine import launch
+
+    launch(do_nothing, size)  # the first launch imports torch
+    table = Table("on 4 processes", "ours, ms", "PyTorch's, ms", "ratio")
+    jobs: dict[str, Callable] = {
+        "ZeRO-1, DDP + ZeroRedundancyOptimizer": partial(time_steps, 1, "zero", steps),
+        "ZeRO-3, FSDP2": partial(time_steps, 3, "fsdp2", steps),
+        **{f"all-reduce of {n * 4 // 10**6} MB, gloo's": partial(time_sums, n) for n in SUMS},
+    }
+    for name, job in jobs.items():
+        with console.status(name):
+            ours, theirs = slowest(launch(job, size, timeout=300))
+        table.add_row(name, f"{ours * 1e3:.1f}", f"{theirs * 1e3:.1f}", f"{ours / theirs:.2f}")
+    console.print(table)
+    (seconds,) = medians([partial(launch, do_nothing, size)])
+    console.print(f"{size} ranks start, do nothing and end in {seconds:.2f} s")
+
+
+def do_nothing() -> None:
+    """What a rank does to be started."""
+
+
+def slowest(ranks: list[list[float]]) -> list[float]:
+    """For each call, the seconds of the rank that took longest."""
+    return [max(seconds) for seconds in zip(*ranks, strict=True)]
+
+
+def time_sums(n: int) -> list[float]:
+    """A rank's median seconds for an all-reduce of `n` numbers by our ring, and by gloo."""
+    import torch
+    import torch.distributed as dist
+
+    from zerolit.comm import ring
+    from zerolit.engine import all_reduce
+
+    x = torch.zeros(n)
+    calls = [partial(all_reduce(ring.all_reduce), x), partial(dist.all_reduce, x)]
+    return medians(calls, dist.barrier)
+
+
+def time_steps(stage: int, which: str, steps: int) -> list[float]:
+    """A rank's median seconds for a training step by our stage, and by one of PyTorch's own."""
+    import torch.distributed as dist
+
+    from zerolit.zero import TINY_GPT
+    from zerolit.zero.train import one_thread
+
+    batches = list(TINY_GPT.draw_batches(steps, 32))
+    with one_thread():
+        calls = [partial(step, batches) for step in (our_steps(stage), stock_steps(which))]
+        return [seconds / steps for seconds in medians(calls, dist.barrier)]
+
+
+def our_steps(stage: int) -> Callable[[list], None]:
+    """Takes steps by our program; as a rank."""
+    import torch.distributed as dist
+
+    from zerolit.engine import drive
+    from zerolit.zero import STAGES, TINY_GPT
+    from zerolit.zero.train import rank_step, share_out, task_worker
+
+    rank, size = dist.get_rank(), dist.get_world_size()
+    worker = task_worker(TINY_GPT, stage, rank, size)
+
+    def run(batches: list) -> None:
+        for x, y in batches:
+            drive(rank_step(STAGES[stage], worker, share_out(x, y, size, 1)[rank]))
+            for unit in worker.units:
+                unit.release("gradients")
+
+    return run
+
+
+def stock_steps(which: str) -> Callable[[list], None]:
+    """Takes steps by PyTorch's own, as it is shipped; as a rank."""
+    from zerolit.engine.stock import STOCK, take_step
+    from zerolit.zero import TINY_GPT
+
+    model, adamw = STOCK[which](TINY_GPT, shipped=True)
+
+    def run(batches: list) -> None:
+        for batch in batches:
+            adamw.zero_grad()
+            take_step(model, adamw, TINY_GPT, batch, shipped=True)
+
+    return run

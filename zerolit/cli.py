@@ -1,7 +1,6 @@
 """The command line: `zerolit …` and `python -m zerolit …`."""
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -146,9 +145,11 @@ def _data_parallel(options: argparse.Namespace) -> int:
 
 
 def _zero(options: argparse.Namespace) -> int:
-    from zerolit.engine import EngineError
+    from zerolit.engine import EngineError, is_rank_0, under_torchrun, world_size
 
-    options.ranks, heard = _whose_ranks(options)
+    options.ranks, heard = world_size(options.ranks), is_rank_0()
+    if under_torchrun():
+        options.engine = "torch"
     _at_least_one(options, "ranks", "steps", "batch", "layers", "width", "heads", "context")
     _refuse_what_does_not_fit(options)
     try:
@@ -160,16 +161,6 @@ def _zero(options: argparse.Namespace) -> int:
     if heard:
         Console().print(table.terminal(options.lang))
     return 0
-
-
-def _whose_ranks(options: argparse.Namespace) -> tuple[int, bool]:
-    """How many ranks there are, and whether this process is the one that speaks."""
-    from zerolit import engine
-
-    if not engine.under_torchrun():
-        return options.ranks, True
-    options.engine = "torch"
-    return int(os.environ["WORLD_SIZE"]), os.environ["RANK"] == "0"
 
 
 def _refuse_what_does_not_fit(options: argparse.Namespace) -> None:
@@ -208,6 +199,8 @@ def _stages_table(options: argparse.Namespace, progress: Progress) -> "Table":
     how["on_step"] = partial(progress.advance, bar)
     train = _trainer(options)
     runs = {stage: train(stage, options.ranks, options.steps, **how) for stage in stages}
+    if options.resume:
+        progress.console.print(f"goes on from {options.resume}: {runs[options.stage].continues}")
     return stages_table(runs, options.ranks)
 
 
@@ -220,25 +213,21 @@ def _trainer(options: argparse.Namespace) -> Callable:
 
 def _stock_table(options: argparse.Namespace, progress: Progress) -> "Table":
     from zerolit.book.engine import stock_table
-    from zerolit.engine import launch
-    from zerolit.engine.stock import run
+    from zerolit.engine import stock
 
-    bar = progress.add_task("training", total=options.steps)
-    ran = launch(
-        run,
+    bar, which = progress.add_task("training", total=options.steps), STOCK[options.stock]
+    ran = stock.train(
+        which,
         options.ranks,
-        STOCK[options.stock],
         options.steps,
         _task(options),
         options.batch,
-        options.device,
-        False,
-        options.save,
-        options.resume,
+        save=options.save,
+        resume=options.resume,
         device=options.device,
-        on_tell=lambda _: progress.advance(bar),
+        on_step=partial(progress.advance, bar),
     )
-    return stock_table(STOCK[options.stock], ran)
+    return stock_table(which, ran)
 
 
 def _trace(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from zerolit.comm import Chunks, Swap, in_phase, ring, tap, tree
+from zerolit.comm import Chunks, Swap, halving, in_phase, ring, server, tap, tree
 from zerolit.engine import (
     all_gather,
     all_reduce,
@@ -173,31 +173,23 @@ def means():
     return told
 
 
+PROGRAMS = {  # and into how many chunks they cut for four ranks
+    "server": (server.all_reduce, 1),
+    "tree": (tree.all_reduce, 1),
+    "halving": (halving.all_reduce, 4),
+}
+
+
+def numbers(rank):
+    return torch.rand(1001, generator=torch.Generator().manual_seed(rank))
+
+
+def sum_by(name):
+    program, pieces = PROGRAMS[name]
+    x = numbers(rank())
+    drive(program(rank(), dist.get_world_size(), Chunks(x.tensor_split(pieces))))
+    return x
+
+
 def refuses_max():
     all_reduce(ring.all_reduce)(torch.ones(2), op=dist.ReduceOp.MAX)
-
-
-def train_and_die(where, folder):
-    """Go on from a checkpoint of step 2; rank 1 is killed in step 3, or while saving after it."""
-    from zerolit.engine.train import _train_rank
-    from zerolit.zero import TINY_GPT, Recipe, checkpoint, stages
-    from zerolit.zero.train import Job
-
-    here = rank() == 1
-    if here and where == "forward":
-        stages.forward = lambda *_: FAULTS["killed"]()
-    if here and where == "optimizer":
-        stages.update = lambda *_: FAULTS["killed"]()
-    if here and where == "saving":
-        checkpoint.write_rank = lambda *_: FAULTS["killed"]()
-    if here and where == "collective":
-        exchanging = status.exchanging
-
-        def die(swap, *ranks):
-            exchanging(swap, *ranks)
-            if swap.phase == "gradients":
-                FAULTS["killed"]()
-
-        status.exchanging = die
-    path = Path(folder)
-    _train_rank(Job(2, 3, 4, TINY_GPT, 32, Recipe(), "cpu"), path, path)

@@ -8,8 +8,7 @@ import torch
 import torch.distributed.checkpoint as dcp
 
 from zerolit import engine, zero
-from zerolit.engine import launch
-from zerolit.engine.stock import run
+from zerolit.engine.stock import train
 from zerolit.gpt import BASE_CONFIG
 from zerolit.zero import TINY_GPT, checkpoint, tiny_gpt
 
@@ -19,8 +18,7 @@ simulated = cache(zero.train)
 
 
 def stock(which, size, steps, task=TINY_GPT, **folders):
-    where = (folders.get("save"), folders.get("resume"))
-    return launch(run, size, which, steps, task, 32, "cpu", False, *where)[0].parameters
+    return train(which, size, steps, task, **folders)[0].parameters
 
 
 def test_fsdp2_goes_on_from_ours_to_the_bit(tmp_path):

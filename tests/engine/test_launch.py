@@ -7,12 +7,12 @@ import sys
 import tempfile
 import time
 from multiprocessing import forkserver
-from pathlib import Path
 
 import pytest
 import torch
 
 from tests.engine import jobs
+from zerolit.comm import Chunks, simulate
 from zerolit.engine import EngineError, launch
 from zerolit.engine.stock import beside_gloo
 
@@ -26,12 +26,12 @@ def warm():
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left():
+def nothing_is_left(tmp_path, monkeypatch):
     """No process, and no file, whatever the test did."""
-    before = set(Path(tempfile.gettempdir()).glob("zerolit-*"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     yield
     assert mp.active_children() == []
-    assert set(Path(tempfile.gettempdir()).glob("zerolit-*")) == before
+    assert list(tmp_path.glob("zerolit-*")) == []
     deadline = time.monotonic() + 2
     while left := ranks_alive():
         assert time.monotonic() < deadline, left
@@ -216,6 +216,16 @@ def test_the_ring_to_the_right_adds_up_in_another_order_from_four_ranks_on():
     for size, same in ((2, True), (3, True), (4, False)):
         pairs = launch(beside_gloo, size, 4096 * size, 1)
         assert all(torch.equal(*pair) == same for pair in pairs)
+
+
+@pytest.mark.parametrize("name", ["server", "tree", "halving"])
+def test_every_program_gives_the_simulators_bits(name):
+    """Though what arrives is only lent to it."""
+    program, pieces = jobs.PROGRAMS[name]
+    arrays = [jobs.numbers(rank) for rank in range(4)]
+    simulate(program, [Chunks(array.tensor_split(pieces)) for array in arrays])
+    for real, array in zip(launch(jobs.sum_by, 4, name), arrays, strict=True):
+        assert torch.equal(real, array)
 
 
 def test_our_collectives_have_torchs_results():

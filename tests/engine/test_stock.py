@@ -9,8 +9,8 @@ import torch
 
 from zerolit import zero
 from zerolit.comm import Chunks, ring, simulate
-from zerolit.engine import EngineError, as_gloo_cuts, launch
-from zerolit.engine.stock import run
+from zerolit.engine import as_gloo_cuts
+from zerolit.engine.stock import train
 from zerolit.gpt import BASE_CONFIG, loss_sum, make_model
 from zerolit.gpt.hooks import flatten_parameters, watch_gradients
 from zerolit.zero import TINY_GPT, FlatAdamW, Recipe, stages, tiny_gpt
@@ -24,7 +24,7 @@ SIZES = [2, 3, 4, 8]
 
 @cache
 def stock(which, size, steps=3, task=TINY_GPT, batch_size=32, shipped=False):
-    ranks = launch(run, size, which, steps, task, batch_size, "cpu", shipped)
+    ranks = train(which, size, steps, task, batch_size, shipped)
     assert all(torch.equal(rank.parameters, ranks[0].parameters) for rank in ranks)
     return ranks
 
@@ -194,9 +194,18 @@ def pairwise_sums(steps=3):
     return flatten_parameters(model)
 
 
-def test_hsdp_on_one_machine_needs_two_halves():
-    with pytest.raises(EngineError, match="HSDP on one machine needs an even number of ranks, not"):
-        launch(run, 3, "hsdp", 1)
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        ({"which": "hsdp", "size": 3}, "size is 3; HSDP cuts within halves, so it must be even"),
+        ({"which": "ddp", "steps": 0}, "steps is 0, batch_size 32; at least 1 and 4"),
+        ({"which": "ddp", "batch_size": 3}, "steps is 15, batch_size 3; at least 1 and 4"),
+        ({"which": "zero", "save": "x"}, "ZeroRedundancyOptimizer's state has no place"),
+    ],
+)
+def test_what_cannot_be(bad, told):
+    with pytest.raises(ValueError, match=told):
+        train(**bad)
 
 
 @pytest.mark.parametrize(
@@ -228,17 +237,17 @@ def test_bytes_on_the_wire(which, sent):
 @pytest.mark.parametrize(
     ("which", "stored"),
     [
-        ("ddp", (1, 1, 2)),
-        ("fsdp2", (0.25, 0.25, 0.5)),
-        ("fsdp2 kept", (0.25, 0.25, 0.5)),
-        ("hsdp", (0.5, 0.5, 1)),
+        ("ddp", (1, 1, 2, 0)),
+        ("ddp copies", (1, 1, 2, 1)),  # which hides in C++
+        ("fsdp2", (0.25, 0.25, 0.5, 0)),
+        ("fsdp2 kept", (0.25, 0.25, 0.5, 0)),
+        ("hsdp", (0.5, 0.5, 1, 0)),
     ],
 )
 def test_memory_at_rest(which, stored):
+    kinds = ("parameters", "gradients", "optimizer", "buckets")
     for rank in stock(which, 4):
-        assert (
-            tuple(rank.stored[k] / PSI for k in ("parameters", "gradients", "optimizer")) == stored
-        )
+        assert tuple(rank.stored[kind] / PSI for kind in kinds) == stored
 
 
 def test_a_sharded_optimizer_cuts_by_whole_parameters_so_ranks_differ():

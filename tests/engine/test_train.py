@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.engine import jobs
 from zerolit import zero
 from zerolit.engine import EngineError, launch, train
+from zerolit.engine.faults import train_and_die
 from zerolit.zero import checkpoint
 
 simulated = cache(zero.train)
@@ -49,7 +49,7 @@ def test_a_rank_killed_while_training_and_a_restart_from_the_last_checkpoint(tmp
     folder = tmp_path / "c"
     train(2, 3, 2, save=folder)
     with pytest.raises(EngineError, match=r"rank 1 was killed by SIGKILL") as caught:
-        launch(jobs.train_and_die, 3, where, str(folder))
+        launch(train_and_die, 3, where, folder)
     if where == "collective":
         assert caught.value.phase == "gradients"
     if where == "saving":
@@ -67,5 +67,7 @@ def test_progress_and_bad_arguments(tmp_path):
     assert len(steps) == 3
     with pytest.raises(ValueError, match="stage is 4"):
         train(4, 2)
-    with pytest.raises(EngineError, match=r"raised ValueError: .* is missing; .* is not a check"):
+    with pytest.raises(ValueError, match="none is missing; it must be the folder of a checkpoint"):
         train(0, 2, 3, resume=Path(tmp_path / "none"))
+    with pytest.raises(EngineError, match=r"raised ValueError: .* is missing; .* is not a check"):
+        train(0, 2, 3, resume=tmp_path)

@@ -159,12 +159,13 @@ def batch_curves(variants: Mapping[str, Sequence[Step]], ranks: int) -> str:
 
 
 def stages_table(runs: Mapping[int, Run], ranks: int) -> Table:
-    """The stages, 0 among them: the same bits; stored and sent, counted beside the formula.
+    """The stages beside stage 0, if it is there; stored and sent, counted beside the formula.
 
     Raises:
         AssertionError: a count and its formula, on the padded length, part.
     """
-    psi = len(runs[0].parameters)
+    first = next(iter(runs.values()))
+    psi = len(first.parameters)
     columns = {
         "stage": "label",
         "differs": ".1f",
@@ -179,11 +180,11 @@ def stages_table(runs: Mapping[int, Run], ranks: int) -> Table:
         stored = max(kinds.total() for kinds in run.stored)
         assert stored == round(stored_formula(stage, ranks) * run.padded), (stage, stored)
         assert sent(run) == round(sent_formula(stage, ranks) * run.padded), (stage, sent(run))
-        differs = gap(run.parameters, runs[0].parameters)
+        differs = gap(run.parameters, runs[0].parameters) if 0 in runs else None
         peak = max(kinds.total() for kinds in run.peaks) / psi
         counts = (stored / psi, STORED[stage], sent(run) / psi, SENT[stage], peak)
         rows.append((f"stage {stage}", differs, *counts))
-    facts = {"n": ranks, "steps": len(runs[0].losses), "psi": f"{psi:,}"}
+    facts = {"n": ranks, "steps": len(first.losses), "psi": f"{psi:,}"}
     return Table("zero-stages", columns, rows, facts)
 
 

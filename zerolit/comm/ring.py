@@ -45,7 +45,7 @@ def all_gather(rank: int, size: int, x: Chunks, direction: int = 1, owner: int =
     for step in range(1, size):
         send = (rank + owner - direction * (step - 1)) % size
         receive = (send - direction) % size
-        x[receive] = yield Swap(x[send], to, frm, x[receive], send, "all-gather")
+        x[receive] = yield Swap(x[send], to, frm, x[receive], send, "all-gather", fill=True)
 
 
 # --8<-- [end:all_gather]

@@ -1,7 +1,7 @@
 """The same rank programs on real processes: torch.distributed, with gloo on CPUs or NCCL."""
 
 from .drive import all_gather, all_reduce, as_gloo_cuts, ddp_hook, drive, reduce_scatter
-from .launch import EngineError, launch, tell, under_torchrun
+from .launch import EngineError, is_rank_0, launch, tell, under_torchrun, world_size
 from .scale import AtScale, at_scale
 from .trace import Exchange, trace
 from .train import train
@@ -16,10 +16,12 @@ __all__ = [
     "at_scale",
     "ddp_hook",
     "drive",
+    "is_rank_0",
     "launch",
     "reduce_scatter",
     "tell",
     "trace",
     "train",
     "under_torchrun",
+    "world_size",
 ]

@@ -90,7 +90,10 @@ def written() -> int | None:
 
 
 def at_rest(model: nn.Module, adamw: Any) -> Counter[str]:
-    """Elements that a rank stores, by kind; a storage counts once."""
+    """Elements that a rank stores, by kind; a storage counts once.
+
+    DDP's buckets are inside C++; `model.buckets`, where there is such a thing, has them.
+    """
     optimizer = getattr(adamw, "optim", adamw)
     states = [s for state in optimizer.state.values() for s in state.values() if s.dim()]
     grads = [p.grad for p in model.parameters() if p.grad is not None]
@@ -98,10 +101,14 @@ def at_rest(model: nn.Module, adamw: Any) -> Counter[str]:
         "parameters": list(model.parameters()),
         "gradients": grads,
         "optimizer": states,
+        "buckets": list(getattr(model, "buckets", {}).values()),
     }
     count: Counter[str] = Counter()
+    seen: set[int] = set()
     for kind, tensors in kinds.items():
         local = [t.to_local() if isinstance(t, DTensor) else t for t in tensors]
         found = {t.untyped_storage()._cdata: t for t in local}  # a fake tensor has no address
-        count[kind] = sum(t.untyped_storage().nbytes() // t.element_size() for t in found.values())
-    return count
+        new = [t for storage, t in found.items() if storage not in seen]
+        count[kind] = sum(t.untyped_storage().nbytes() // t.element_size() for t in new)
+        seen |= set(found)
+    return +count

@@ -23,6 +23,9 @@ Group = dist.ProcessGroup | None
 def drive(program: RankProgram, group: Group = None, log: CommLog | None = None) -> Any:
     """Run one rank's program to its end; return what it returns.
 
+    What a program is resumed with is lent to it until it yields again: the next message arrives in
+    the same memory. What is to stay must be copied, as assigning to `Chunks` does.
+
     Args:
         group: whose ranks the program names; None is all ranks.
         log: where this rank's own messages are entered.
@@ -30,40 +33,58 @@ def drive(program: RankProgram, group: Group = None, log: CommLog | None = None)
     Raises:
         RuntimeError: another rank died, or did not answer within the group's timeout.
     """
-    arrived, step = None, 0
+    arrived, step, wire = None, 0, _Wire(group)
     while True:
         try:
             swap = program.send(arrived)
         except StopIteration as end:
             return end.value
         step += 1
-        arrived = _exchange(swap, group)
+        arrived = wire.exchange(swap)
         if log is not None and swap.to != NOBODY:
             log.add(step, dist.get_rank(group), swap)
 
 
-def _exchange(swap: Swap, group: Group) -> Tensor | None:
-    """Both halves of a swap at once; returns what arrived."""
-    status.exchanging(swap, _among_all(swap.to, group), _among_all(swap.frm, group))
-    arrived = None if swap.frm == NOBODY else torch.empty_like(swap.like)
-    operations = []
-    if swap.to != NOBODY and swap.payload.numel():
-        payload = swap.payload.contiguous()
-        operations.append(dist.P2POp(dist.isend, payload, group=group, group_peer=swap.to))
-    if arrived is not None and arrived.numel():
-        operations.append(dist.P2POp(dist.irecv, arrived, group=group, group_peer=swap.frm))
-    for work in dist.batch_isend_irecv(operations) if operations else ():
-        work.wait()
-    status.computing(swap.phase)
-    return arrived
+class _Wire:
+    """Sends and receives in a group, and keeps what the next message can use again."""
+
+    def __init__(self, group: Group):
+        self.group = group
+        self.spare: dict[torch.dtype, Tensor] = {}
+        self.finished: list[dist.Work] = []
+
+    def exchange(self, swap: Swap) -> Tensor | None:
+        """Both halves of a swap at once; returns what arrived."""
+        status.exchanging(swap, self.among_all(swap.to), self.among_all(swap.frm))
+        arrived = None if swap.frm == NOBODY else swap.like if swap.fill else self.room(swap.like)
+        operations = []
+        if swap.to != NOBODY and swap.payload.numel():
+            payload = swap.payload.contiguous()
+            operations.append(dist.P2POp(dist.isend, payload, None, self.group, 0, swap.to))
+        if arrived is not None and arrived.numel():
+            operations.append(dist.P2POp(dist.irecv, arrived, None, self.group, 0, swap.frm))
+        works = dist.batch_isend_irecv(operations) if operations else []
+        for work in works:
+            work.wait()
+        self.finished = works  # to release one right after its end takes gloo about 1 ms
+        status.computing(swap.phase)
+        return arrived
+
+    def room(self, like: Tensor) -> Tensor:
+        """Where a message arrives; new memory for each would cost as much as the transfer."""
+        spare = self.spare.get(like.dtype)
+        if spare is None or len(spare) < like.numel():
+            spare = self.spare[like.dtype] = like.new_empty(like.numel())
+        return spare[: like.numel()].view(like.shape)
+
+    def among_all(self, rank: int) -> int:
+        """A rank of the group as one of all ranks."""
+        if self.group is None or rank == NOBODY:
+            return rank
+        return dist.get_global_rank(self.group, rank)
 
 
 # --8<-- [end:drive]
-
-
-def _among_all(rank: int, group: Group) -> int:
-    """A group's rank as one of all ranks."""
-    return rank if group is None or rank == NOBODY else dist.get_global_rank(group, rank)
 
 
 def evenly(flat: Tensor, size: int) -> list[Tensor]:

@@ -3,20 +3,26 @@
 import os
 import re
 import signal
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from zerolit.comm import Chunks, in_phase, ring
+from zerolit.comm import Chunks, Swap, in_phase, ring
+from zerolit.zero import TINY_GPT, Recipe, Run, checkpoint, stages
+from zerolit.zero.train import Job
 
+from . import status
 from .drive import drive
 from .launch import EngineError, launch, unguarded
+from .train import train, train_rank
 
 
-def _kill() -> None:
+def _kill(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -92,3 +98,45 @@ def what_the_others_see(
         if rank != f"rank {culprit}" and words != "returns":
             return next((kind for kind, how in SEEN.items() if re.search(how, words)), words)
     return None
+
+
+# While training
+
+WHERE = ("forward", "collective", "optimizer", "saving")
+
+
+def killed_and_restarted(where: str, size: int = 3) -> tuple[str, Run]:
+    """Two steps and a checkpoint; two more, in which rank 1 is killed; a restart of these.
+
+    Returns the launcher's sentence, and the run that the restart made of it.
+    """
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / "checkpoint"
+        train(2, size, 2, save=folder)
+        try:
+            launch(train_and_die, size, where, folder, timeout=10)
+            told = "nothing went wrong"
+        except EngineError as error:
+            told = str(error)
+        return told, train(2, size, 4, resume=folder)
+
+
+def train_and_die(where: str, folder: Path) -> None:
+    """Go on to step 4 by ZeRO-2; on rank 1 one of `WHERE` is replaced by its death."""
+    if dist.get_rank() == 1:
+        room, name, death = {
+            "forward": (stages, "forward", _kill),
+            "collective": (status, "exchanging", _kill_when_exchanging),
+            "optimizer": (stages, "update", _kill),
+            "saving": (checkpoint, "write_rank", _kill),
+        }[where]
+        setattr(room, name, death)
+    train_rank(Job(2, dist.get_world_size(), 4, TINY_GPT, 32, Recipe(), "cpu"), folder, folder)
+
+
+def _kill_when_exchanging(
+    swap: Swap, to: int, frm: int, tell: Callable = status.exchanging
+) -> None:
+    tell(swap, to, frm)
+    if swap.phase == "gradients":
+        _kill()

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -167,7 +167,7 @@ def unguarded(function: Callable, size: int, *arguments: Any, timeout: float) ->
         waiting = {rank.pipe: rank for rank in ranks}
         while waiting and (left := deadline - time.monotonic()) > 0:
             for pipe in wait(waiting, left):
-                rank = waiting.pop(pipe)  # type: ignore[index]
+                rank = waiting.pop(cast(Connection, pipe))
                 told.append(f"rank {ranks.index(rank)}: {_last_words(rank)}")
         return told
     finally:
@@ -404,6 +404,16 @@ class _Watch:
 def under_torchrun() -> bool:
     """Whether this process is one of `torchrun`'s ranks."""
     return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def world_size(otherwise: int) -> int:
+    """How many ranks `torchrun` started, on all machines together; without it, `otherwise`."""
+    return int(os.environ["WORLD_SIZE"]) if under_torchrun() else otherwise
+
+
+def is_rank_0() -> bool:
+    """Whether this process should speak: rank 0 of `torchrun`'s, or whoever launches ranks."""
+    return not under_torchrun() or os.environ["RANK"] == "0"
 
 
 def _under_torchrun(

@@ -38,7 +38,7 @@ from zerolit.zero.train import one_thread, share_out
 
 from .count import Call, Calls, at_rest, written
 from .drive import all_gather, all_reduce, as_gloo_cuts, ddp_hook, reduce_scatter
-from .launch import tell
+from .launch import launch, tell
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the module compiles helpers by the deprecated torch.jit
@@ -81,16 +81,26 @@ def ddp(
     shipped: bool = False,
     sharded_optimizer: bool = False,
     reduce: Callable[[Tensor], object] | None = None,
+    views: bool = True,
 ) -> Made:
     """DDP; the optimizer's state whole or, by ZeroRedundancyOptimizer, in shards.
 
     Args:
         reduce: the all-reduce to use instead of DDP's own, such as `zerolit.engine.all_reduce(…)`.
+        views: gradients are views of DDP's buckets; without, which is PyTorch's default, both are
+            stored.
     """
-    model = DistributedDataParallel(_model(task, device), gradient_as_bucket_view=True)
+    model = DistributedDataParallel(_model(task, device), gradient_as_bucket_view=views)
     if reduce is not None or not shipped:
         factor = 1 / dist.get_world_size() if shipped else 1.0
-        model.register_comm_hook(None, ddp_hook(reduce or dist.all_reduce, factor))
+        hook, buckets = ddp_hook(reduce or dist.all_reduce, factor), dict[int, Tensor]()
+
+        def note(state: Any, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+            buckets[bucket.index()] = bucket.buffer()
+            return hook(state, bucket)
+
+        model.register_comm_hook(None, note)
+        model.buckets = buckets  # type: ignore[assignment]
     if not sharded_optimizer:
         return model, torch.optim.AdamW(model.parameters(), **ADAMW)
     adamw = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.AdamW, **ADAMW)
@@ -141,14 +151,9 @@ def two_dimensions(device: str) -> DeviceMesh:
     """HSDP's mesh: parameters are cut within a machine, and machines are replicas of each other.
 
     Where all ranks are on one machine, its two halves stand for two.
-
-    Raises:
-        ValueError: one machine with an odd number of ranks.
     """
     size = dist.get_world_size()
     here = int(os.environ.get("LOCAL_WORLD_SIZE", size))
-    if here == size and size % 2:
-        raise ValueError(f"HSDP on one machine needs an even number of ranks, not {size}")
     shard = size // 2 if here == size else here
     shape, names = (size // shard, shard), ("replicate", "shard")
     return init_device_mesh(device, shape, mesh_dim_names=names)
@@ -185,6 +190,7 @@ STOCK: dict[str, Callable[..., Made]] = {
     "ddp with ours": partial(
         ddp, reduce=all_reduce(partial(ring.all_reduce, **_LEFT), as_gloo_cuts)
     ),
+    "ddp copies": partial(ddp, views=False),
     "zero": partial(ddp, sharded_optimizer=True),
     "fsdp2": fsdp2,
     "fsdp2 kept": partial(fsdp2, reshard=False),
@@ -197,32 +203,66 @@ STOCK: dict[str, Callable[..., Made]] = {
 }
 
 
-def run(
+def train(
     which: str,
-    steps: int,
+    size: int = 4,
+    steps: int = 15,
     task: Task = TINY_GPT,
     batch_size: int = 32,
-    device: str = "cpu",
     shipped: bool = False,
     save: Path | None = None,
     resume: Path | None = None,
-) -> Trained:
-    """Train by one of `STOCK`, as one of the ranks that there are.
+    timeout: float = 60.0,
+    device: str = "cpu",
+    on_step: Callable[[], object] = lambda: None,
+) -> list[Trained]:
+    """Train by one of `STOCK` on `size` processes, or on `torchrun`'s ranks; what each has.
 
     Args:
         shipped: divide as PyTorch does by itself; see above.
         save, resume: folders in torch.distributed.checkpoint's format; `steps` counts from the
             run's very beginning.
+
+    Raises:
+        ValueError: no steps, fewer sequences than ranks, HSDP on an odd number of ranks, or a
+            checkpoint of ZeroRedundancyOptimizer, for whose state the format has no place.
+        EngineError: a rank failed.
     """
+    if steps < 1 or batch_size < size:
+        raise ValueError(
+            f"steps is {steps}, batch_size {batch_size}; at least 1 and {size}, a sequence for "
+            "every rank, are needed"
+        )
+    if which == "zero" and (save or resume):
+        raise ValueError("ZeroRedundancyOptimizer's state has no place in PyTorch's checkpoints")
+    if which == "hsdp" and size % 2:
+        raise ValueError(f"size is {size}; HSDP cuts within halves, so it must be even")
+    how = (which, steps, task, batch_size, device, shipped, save, resume)
+    return launch(_run, size, *how, timeout=timeout, device=device, on_tell=lambda _: on_step())
+
+
+def _run(
+    which: str,
+    steps: int,
+    task: Task,
+    batch_size: int,
+    device: str,
+    shipped: bool,
+    save: Path | None,
+    resume: Path | None,
+) -> Trained:
+    """As one of the ranks that there are."""
     model, adamw = STOCK[which](task, device, shipped)
     done = _load(resume, model, adamw) if resume else 0
+    if done >= steps:
+        raise ValueError(f"steps is {steps}; {resume} has {done} already, so ask for more")
     losses = []
     with one_thread():
         for x, y in islice(task.draw_batches(steps, batch_size), done, None):
             adamw.zero_grad()
             before = written()
             with Calls() as calls:
-                losses.append(_step(model, adamw, task, (x.to(device), y.to(device)), shipped))
+                losses.append(take_step(model, adamw, task, (x.to(device), y.to(device)), shipped))
             after, stored = written(), at_rest(model, adamw)
             tell("step")
     if save:
@@ -231,7 +271,7 @@ def run(
     return Trained(_whole(model), losses, calls.made, sent, stored)
 
 
-def _step(model: nn.Module, adamw: Any, task: Task, batch: Batch, shipped: bool) -> float:
+def take_step(model: nn.Module, adamw: Any, task: Task, batch: Batch, shipped: bool) -> float:
     """One training step; returns this rank's part of the mean loss."""
     rank, size = dist.get_rank(), dist.get_world_size()
     (x, y), tokens = share_out(*batch, size, 1)[rank][0], batch[1].numel()

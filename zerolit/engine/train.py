@@ -38,12 +38,15 @@ def train(
 
     Raises:
         ValueError: as `zerolit.zero.train`.
-        EngineError: a rank failed; a checkpoint that was there before is whole.
+        EngineError: a rank failed, or could not read the checkpoint to resume; one that was to be
+            written anew is still whole.
     """
+    if resume is not None and not resume.is_dir():
+        raise ValueError(f"{resume} is missing; it must be the folder of a checkpoint")
     job = Job(stage, size, steps, task, batch_size, Recipe(**recipe), device)
     try:
         told = launch(
-            _train_rank,
+            train_rank,
             size,
             job,
             save,
@@ -60,7 +63,7 @@ def train(
     return put_together(parts, losses, continues)
 
 
-def _train_rank(
+def train_rank(
     job: Job, save: Path | None, resume: Path | None
 ) -> tuple[list[float], str | None, Part]:
     """One rank's run, as the simulator's is, but that the other ranks are elsewhere."""

@@ -86,6 +86,8 @@ class Job:
             raise ValueError(f"stage is {self.stage}; it must be 0, 1, 2 or 3")
         if self.size < 1 or self.steps < 1:
             raise ValueError(f"size is {self.size}, steps {self.steps}; both must be at least 1")
+        if self.device == "cuda" and not torch.cuda.is_available():
+            raise ValueError("device is 'cuda', but torch finds no GPU on this machine")
         parts = self.recipe.accumulate
         if self.batch_size < self.size * parts:
             raise ValueError(
