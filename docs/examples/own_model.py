@@ -1,4 +1,4 @@
-"""ZeRO-3 on a model of one's own: `python own_model.py`, or `torchrun … own_model.py`."""
+"""ZeRO-3 on a model of one's own; run it by python, or by torchrun."""
 
 import torch
 from torch import nn
@@ -28,4 +28,5 @@ if __name__ == "__main__":
     task = Task(make_units, squared_error, draw_batches)
     run = train(3, size=world_size(4), steps=100, task=task)
     if is_rank_0():
-        print(run.losses[0], run.losses[-1], run.stored[0].total() / len(run.parameters))
+        stored = run.stored[0].total() / len(run.parameters)
+        print(run.losses[0], run.losses[-1], stored)

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -146,7 +146,7 @@ def order_figure(real: Sequence[Sequence[Message]], simulated: Sequence[Sequence
             Patch(color=colours[phase], label=label(f"phase {phase}", say)) for phase in phases
         ]
         ax.legend(handles=handles, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-        facts = {"n": len(real), "messages": len(real[0])}
+        facts = {"n": len(real), "messages": sum(map(len, real))}
         data = {f"rank-{rank}": [m[2] for m in messages] for rank, messages in enumerate(real)}
         return render("real-order", figure, facts, facts, data=data)
 
@@ -157,25 +157,24 @@ def trace_table(stage: int, size: int) -> Table:
     columns = {"phase": "label", "messages": "d", "elements each": ",d"}
     columns |= {f"ms {word}": ".2f" for word in ("began", "first ended", "last ended")}
     rows = []
-    for phase, first, last in _runs(ranks[0]):
-        same = [rank[first:last] for rank in ranks]
-        began = min(run[0].began for run in same)
+    for same in zip(*map(_runs, ranks), strict=True):
+        messages = [exchange for run in same for exchange in run]
         ended = [run[-1].ended for run in same]
-        counts = (last - first, max(e.elements for e in same[0]))
-        rows.append(
-            (f"phase {phase}", *counts, *(1e3 * t for t in (began, min(ended), max(ended))))
-        )
+        times = (min(e.began for e in messages), min(ended), max(ended))
+        counts = (len(messages), max(e.elements for e in messages))
+        rows.append((f"phase {messages[0].phase}", *counts, *(1e3 * seconds for seconds in times)))
     return Table("trace", columns, rows, {"n": size, "stage": stage})
 
 
-def _runs(exchanges: Sequence[engine.Exchange]) -> Iterator[tuple[str, int, int]]:
-    """Where messages of one phase and about one length begin and end."""
-    start = 0
-    for i, e in enumerate(exchanges):
-        after = exchanges[i + 1] if i + 1 < len(exchanges) else None
-        if after is None or after.phase != e.phase or abs(after.elements - e.elements) > 1:
-            yield e.phase, start, i + 1
-            start = i + 1
+def _runs(exchanges: Sequence[engine.Exchange]) -> list[list[engine.Exchange]]:
+    """A rank's messages, those together that follow each other in one phase and unit."""
+    runs: list[list[engine.Exchange]] = []
+    for e in exchanges:
+        last = runs[-1][-1] if runs else None
+        if last is None or last.phase != e.phase or abs(last.elements - e.elements) > 1:
+            runs.append([])
+        runs[-1].append(e)
+    return runs
 
 
 # Faults
@@ -192,7 +191,7 @@ def faults_table() -> Table:
     for fault in FAULTS:
         seen, told = _fault(fault)
         rows.append((f"fault {fault}", f"seen {seen}", told))
-    return Table("faults", {"fault": "label", "seen": "label", "told": "s"}, rows)
+    return Table("faults", {"fault": "label", "seen": "label", "told": "sentence"}, rows)
 
 
 _restarted = cache(killed_and_restarted)
@@ -204,7 +203,7 @@ def restart_table(whole: Run) -> Table:
     for where in WHERE:
         told, run = _restarted(where)
         rows.append((f"where {where}", told, gap(run.parameters, whole.parameters)))
-    columns = {"killed in": "label", "told": "s", "restart apart": "g"}
+    columns = {"killed in": "label", "told": "sentence", "restart apart": "g"}
     return Table("restarts", columns, rows, tolerances={"restart apart": "exact"})
 
 

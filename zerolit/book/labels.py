@@ -143,8 +143,8 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
     ),
     "rank": ("rank {n}", "{n} 号 rank"),
     "message": ("the rank's messages, one after the other", "该 rank 的消息，依次"),
-    "messages": ("messages", "消息数"),
-    "elements each": ("elements each", "每条元素数"),
+    "messages": ("messages of all ranks", "全部 rank 的消息数"),
+    "elements each": ("elements each, up to", "每条元素数，至多"),
     "ms began": ("first begins, ms", "最早开始，毫秒"),
     "ms first ended": ("first rank done, ms", "最先完成，毫秒"),
     "ms last ended": ("last rank done, ms", "最后完成，毫秒"),
@@ -163,9 +163,9 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
         "下方浅色为模拟器中同一 rank 的次序。",
     ),
     "alt real-order": (
-        "{n} rows of {messages} coloured bars each, one per message, and below each row the same "
-        "bars in pale: tokens, then parameters, then parameters and gradients in turn, then loss.",
-        "{n} 行，每行 {messages} 个色块，一条消息一个；每行下方是相同的浅色色块：token 计数、参数、"
+        "{n} rows of coloured bars, {messages} in all, one per message, and below each row the "
+        "same bars in pale: tokens, parameters, parameters and gradients in turn, loss.",
+        "{n} 行色块，共 {messages} 个，一条消息一个；每行下方是相同的浅色色块：token 计数、参数、"
         "参数与梯度交替、损失。",
     ),
     "training": ("training", "训练方式"),

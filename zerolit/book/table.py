@@ -18,7 +18,7 @@ class Table:
     Attributes:
         name: the table's id on the page; its caption is the label `table <name>`.
         columns: for each column its label and how its cells are shown: a format specification
-            such as `",d"` or `".3f"`, `"s"` for text as it is, `"code"` for code, `"label"` for a
+            such as `",d"` or `".3f"`, `"s"` for text as it is, `"sentence"` for text that may break, `"code"` for code, `"label"` for a
             word that is translated, `"link"` for a text and its address.
         rows: one sequence per row, as long as `columns`; None is shown as a dash.
         facts: what the placeholders of the caption and the columns are filled with.
@@ -108,7 +108,7 @@ def _cell(value: Any, spec: str, language: str) -> str:
         return label(value, language)
     if spec == "link":
         return value[0]
-    return format(value, "" if spec == "code" else spec)
+    return format(value, "" if spec in ("code", "sentence") else spec)
 
 
 def _html(value: Any, spec: str, language: str) -> str:
@@ -119,11 +119,12 @@ def _html(value: Any, spec: str, language: str) -> str:
 
 
 def _numeric(spec: str) -> bool:
-    return spec not in ("s", "label", "link", "code")
+    return spec not in ("s", "sentence", "label", "link", "code")
 
 
 def _align(spec: str) -> str:
-    return ' class="zl-number"' if _numeric(spec) else ""
+    kind = "number" if _numeric(spec) else "sentence" if spec == "sentence" else ""
+    return f' class="zl-{kind}"' if kind else ""
 
 
 def permalink(name: str) -> str:

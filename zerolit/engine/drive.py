@@ -56,22 +56,27 @@ class _Wire:
     def exchange(self, swap: Swap) -> Tensor | None:
         """Both halves of a swap at once; returns what arrived."""
         status.exchanging(swap, self.among_all(swap.to), self.among_all(swap.frm))
-        arrived = None if swap.frm == NOBODY else swap.like if swap.fill else self.room(swap.like)
-        operations = []
+        arrived = None if swap.frm == NOBODY else self.room(swap)
+        halves = []
         if swap.to != NOBODY and swap.payload.numel():
-            payload = swap.payload.contiguous()
-            operations.append(dist.P2POp(dist.isend, payload, None, self.group, 0, swap.to))
+            halves.append(self.half(dist.isend, swap.payload.contiguous(), swap.to))
         if arrived is not None and arrived.numel():
-            operations.append(dist.P2POp(dist.irecv, arrived, None, self.group, 0, swap.frm))
-        works = dist.batch_isend_irecv(operations) if operations else []
+            halves.append(self.half(dist.irecv, arrived, swap.frm))
+        works = dist.batch_isend_irecv(halves) if halves else []
         for work in works:
             work.wait()
-        self.finished = works  # to release one right after its end takes gloo about 1 ms
+        self.finished = works  # to release one right after its end costs about 1 ms
         status.computing(swap.phase)
         return arrived
 
-    def room(self, like: Tensor) -> Tensor:
-        """Where a message arrives; new memory for each would cost as much as the transfer."""
+    def half(self, operation: Callable, tensor: Tensor, peer: int) -> dist.P2POp:
+        return dist.P2POp(operation, tensor, group=self.group, group_peer=peer)
+
+    def room(self, swap: Swap) -> Tensor:
+        """Where a message arrives; new memory each time would cost as much as it."""
+        like = swap.like
+        if swap.fill:
+            return like
         spare = self.spare.get(like.dtype)
         if spare is None or len(spare) < like.numel():
             spare = self.spare[like.dtype] = like.new_empty(like.numel())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch.distributed as dist
 
 from zerolit.comm import CommLog, Swap, tap
+from zerolit.comm.swap import NOBODY
 from zerolit.zero import STAGES, TINY_GPT
 from zerolit.zero.train import one_thread, rank_step, share_out, task_worker
 
@@ -15,7 +16,7 @@ from .launch import launch
 
 @dataclass(frozen=True)
 class Exchange:
-    """What a rank sent and, at the same time, received.
+    """What a rank sent and, if it was both at once, received.
 
     Attributes:
         to: the rank that it sent to.
@@ -31,7 +32,7 @@ class Exchange:
 
 
 def trace(stage: int, size: int, timeout: float = 60.0) -> list[list[Exchange]]:
-    """The second step of the tiny GPT, on `size` processes: each rank's exchanges in its order.
+    """The second step of the tiny GPT, on `size` processes: what each rank sent, in its order.
 
     Raises:
         ValueError, EngineError: as `launch`.
@@ -46,8 +47,9 @@ class _Clock(CommLog):
         super().__post_init__()
         self.start, self.began, self.ended = time.perf_counter(), list[float](), list[float]()
 
-    def begin(self, _: Swap) -> None:
-        self.began.append(time.perf_counter() - self.start)
+    def begin(self, swap: Swap) -> None:
+        if swap.to != NOBODY:  # else it only receives, and nothing is logged
+            self.began.append(time.perf_counter() - self.start)
 
     def add(self, step: int, source: int, swap: Swap) -> None:
         super().add(step, source, swap)
