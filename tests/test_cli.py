@@ -105,3 +105,85 @@ def test_data_parallel_prints_some_steps(capsys):
 def test_bad_numbers_for_training(command, option, value, told, capsys):
     assert main([command, option, value]) == 2
     assert told in capsys.readouterr().err
+
+
+SMALL = ["--steps", "1", "--layers", "1", "--width", "32", "--heads", "2", "--context", "32"]
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("abcdefgh" * 50)
+    return str(path)
+
+
+def test_a_model_and_a_text_of_ones_own(text, capsys):
+    """8 tokens and 32 positions of width 32; a block of 12w² + 13w; a norm; a head of 8 x 32."""
+    assert main(["zero", "--stage", "1", "--text", text, "--batch", "4", *SMALL]) == 0
+    parameters = (8 + 32) * 32 + 12 * 32**2 + 13 * 32 + 2 * 32 + 8 * 32
+    assert f"Ψ = {parameters:,}" in capsys.readouterr().out
+
+
+def test_a_checkpoint_of_the_command_line(text, tmp_path, capsys):
+    """Saved by real processes, gone on from by the simulator at another stage."""
+    run, folder = ["zero", "--text", text, *SMALL], str(tmp_path / "run")
+    assert main([*run, "--engine", "torch", "--ranks", "2", "--stage", "3", "--save", folder]) == 0
+    again = [*run, "--ranks", "2", "--stage", "2", "--steps", "3", "--resume", folder]
+    assert main(again) == 0
+    told = capsys.readouterr()
+    assert f"goes on from {folder}: bitwise" in told.out.replace("\n", "") + told.err
+
+
+@pytest.mark.parametrize("which", ["ddp", "ddp+zero", "fsdp2", "hsdp"])
+def test_pytorchs_own(which, capsys):
+    own = ["zero", "--engine", "torch", "--ranks", "2", "--stock", which]
+    assert main([*own, *SMALL]) == 0
+    told = capsys.readouterr().out
+    assert "PyTorch's own on 2 processes, 1 steps, Ψ = 16,608" in " ".join(told.split())
+
+
+def test_one_steps_messages(capsys):
+    assert main(["trace", "--stage", "0", "--ranks", "2"]) == 0
+    rows = [line.replace("│", " ").split() for line in capsys.readouterr().out.splitlines()]
+    gradients = [row for row in rows if row[:1] == ["gradients"]]
+    # Two rounds of two ranks' halves for each unit: 2 blocks, embedding and head.
+    assert [int(row[1]) for row in gradients] == [4, 8, 4]
+    for *_, began, first, last in gradients:
+        assert float(began) <= float(first) <= float(last)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--stock", "ddp"], "--stock ddp runs on processes, so it needs --engine torch"),
+        (
+            ["--engine", "torch", "--stock", "ddp", "--stage", "1"],
+            "--stage 1 is of our programs; --stock ddp not",
+        ),
+        (["--save", "x"], "--save and --resume are for one run, so they need --stage or --stock"),
+        (["--text", "/nosuch"], "--text is /nosuch, which cannot be read: [Errno 2]"),
+        (["--width", "63"], "width is 63; it must be a multiple of heads, 4"),
+        (["--layers", "0"], "--layers is 0; it must be at least 1"),
+        (["--engine", "torch", "--stage", "1", "--resume", "/nosuch"], "/nosuch is missing; it"),
+        (
+            ["--engine", "torch", "--stock", "hsdp", "--ranks", "3"],
+            "size is 3; HSDP cuts within halves, so it must be even",
+        ),
+        (
+            ["--engine", "torch", "--stock", "ddp+zero", "--save", "x"],
+            "ZeroRedundancyOptimizer's state has no place in PyTorch's checkpoints",
+        ),
+    ],
+)
+def test_flags_that_do_not_fit(arguments, told, capsys):
+    assert main(["zero", *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_text_that_is_too_short_or_is_none(tmp_path, capsys):
+    (tmp_path / "short").write_text("abc")
+    assert main(["zero", "--text", str(tmp_path / "short")]) == 2
+    assert "the text has 3 characters; context 96 needs 97 or more" in capsys.readouterr().err
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    assert main(["zero", "--text", str(tmp_path / "bytes")]) == 2
+    assert "which cannot be read: 'utf-8' codec" in capsys.readouterr().err

@@ -200,7 +200,8 @@ def _stages_table(options: argparse.Namespace, progress: Progress) -> "Table":
     train = _trainer(options)
     runs = {stage: train(stage, options.ranks, options.steps, **how) for stage in stages}
     if options.resume:
-        progress.console.print(f"goes on from {options.resume}: {runs[options.stage].continues}")
+        how_it_goes_on = runs[options.stage].continues
+        progress.console.print(f"goes on from {options.resume}: {how_it_goes_on}", soft_wrap=True)
     return stages_table(runs, options.ranks)
 
 

@@ -18,8 +18,9 @@ class Table:
     Attributes:
         name: the table's id on the page; its caption is the label `table <name>`.
         columns: for each column its label and how its cells are shown: a format specification
-            such as `",d"` or `".3f"`, `"s"` for text as it is, `"sentence"` for text that may break, `"code"` for code, `"label"` for a
-            word that is translated, `"link"` for a text and its address.
+            such as `",d"` or `".3f"`, `"s"` for text as it is, `"sentence"` for what may break,
+            `"code"` for code, `"label"` for a word that is translated, `"link"` for a text and its
+            address.
         rows: one sequence per row, as long as `columns`; None is shown as a dash.
         facts: what the placeholders of the caption and the columns are filled with.
         caption_label: the caption's label, if it is another.
