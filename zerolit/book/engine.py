@@ -186,7 +186,7 @@ def _fault(fault: str) -> tuple[str | None, str]:
 
 
 def faults_table() -> Table:
-    """Every fault, injected: what the first other to fail sees, and the launcher's words."""
+    """Every fault, injected: what another rank sees, and the launcher's words."""
     rows = []
     for fault in FAULTS:
         seen, told = _fault(fault)

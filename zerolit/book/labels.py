@@ -209,7 +209,7 @@ LABELS: dict[str, tuple[str, str]] = {  # key: (English, Chinese)
         "FSDP2，{psi} 百万参数的 GPT：p 个 rank 中的一个，以 Ψ 为单位。",
     ),
     "fault": ("rank 1", "1 号 rank"),
-    "seen": ("the first of the others to fail sees", "其余 rank 中最先出错者看到"),
+    "seen": ("another rank sees", "别的 rank 看到"),
     "seen closed": ("connection closed or reset", "连接被关闭或重置"),
     "seen timed out": ("timed out", "超时"),
     "seen aborted": ("nothing: gloo aborts the process", "什么也看不到：gloo 直接中止进程"),
