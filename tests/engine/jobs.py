@@ -19,6 +19,10 @@ from zerolit.engine import (
     status,
     tell,
 )
+from zerolit.engine.count import Calls, written
+from zerolit.engine.train import train_rank
+from zerolit.zero import TINY_GPT, Recipe
+from zerolit.zero.train import Job
 
 
 def rank():
@@ -193,3 +197,12 @@ def sum_by(name):
 
 def refuses_max():
     all_reduce(ring.all_reduce)(torch.ones(2), op=dist.ReduceOp.MAX)
+
+
+def train_counted(stage):
+    """One step of ours; what was sent, by phase, and the bytes that two others counted."""
+    job = Job(stage, dist.get_world_size(), 1, TINY_GPT, 32, Recipe(), "cpu")
+    before = written()
+    with Calls() as calls:
+        *_, part = train_rank(job, None, None)
+    return part.counts.sent, [call.nbytes for call in calls.made], written(), before

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.engine import jobs
 from zerolit import zero
 from zerolit.engine import EngineError, launch, train
 from zerolit.engine.faults import train_and_die
@@ -24,6 +25,17 @@ def test_real_processes_are_the_simulator_bit_for_bit_and_byte_for_byte(size, st
     assert real.sent == ours.sent
     assert (real.stored, real.released, real.peaks) == (ours.stored, ours.released, ours.peaks)
     assert real.moments == ours.moments
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_what_is_sent_by_phase_is_what_dispatch_and_the_system_count(stage):
+    """Token counts are int64, the loss float64; headers are below 64 bytes a message."""
+    for sent, sends, after, before in launch(jobs.train_counted, 3, stage):
+        widths = {"gradients": 4, "parameters": 4, "tokens": 8, "loss": 8}
+        nbytes = sum(elements * widths[phase] for phase, elements in sent.items())
+        assert sum(sends) == nbytes
+        if before is not None:
+            assert 0 <= after - before - nbytes < 4096 + 128 * len(sends)
 
 
 @pytest.mark.parametrize("how", [{"accumulate": 2}, {"master_dtype": torch.float64}], ids=str)
