@@ -220,8 +220,8 @@ def train(
 
     Args:
         shipped: divide as PyTorch does by itself; see above.
-        save, resume: folders in torch.distributed.checkpoint's format; `steps` counts from the
-            run's very beginning.
+        save: a folder for a checkpoint at the end, in torch.distributed.checkpoint's format.
+        resume: one to go on from; `steps` counts from the run's very beginning.
 
     Raises:
         ValueError: no steps, fewer sequences than ranks, HSDP on an odd number of ranks, or a

@@ -25,7 +25,8 @@ class Recipe:
             ranks (as DDP does) or "after" it (as FSDP2 does on gloo).
         master_dtype: of the gradients' sum and of the update, and so of m, v and the parameters
             that are updated; None is the model's own.
-        lr, wd: AdamW's learning rate and weight decay.
+        lr: AdamW's learning rate.
+        wd: its weight decay.
 
     Raises:
         ValueError: a value that is none of these.
