@@ -164,10 +164,13 @@ def test_one_steps_messages(capsys):
         (["--text", "/nosuch"], "--text is /nosuch, which cannot be read: [Errno 2]"),
         (["--width", "63"], "width is 63; it must be a multiple of heads, 4"),
         (["--layers", "0"], "--layers is 0; it must be at least 1"),
-        (["--engine", "torch", "--stage", "1", "--resume", "/nosuch"], "/nosuch is missing; it"),
+        (
+            ["--engine", "torch", "--stage", "1", "--resume", "/nosuch"],
+            "index.json is missing; /nos",
+        ),
         (
             ["--engine", "torch", "--stock", "hsdp", "--ranks", "3"],
-            "size is 3; HSDP cuts within halves, so it must be even",
+            "size is 3; HSDP needs machines, or two halves, of as many ranks",
         ),
         (
             ["--engine", "torch", "--stock", "ddp+zero", "--save", "x"],
@@ -178,6 +181,11 @@ def test_one_steps_messages(capsys):
 def test_flags_that_do_not_fit(arguments, told, capsys):
     assert main(["zero", *arguments]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_a_rank_without_sequences_measures_nothing(capsys):
+    assert main(["trace", "--ranks", "40"]) == 2
+    assert "batch_size is 32; 40 ranks" in capsys.readouterr().err
 
 
 def test_a_text_that_is_too_short_or_is_none(tmp_path, capsys):

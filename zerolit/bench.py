@@ -197,15 +197,16 @@ def _sent(arrays: Arrays) -> Arrays:
 SUMS = (4_000_000, 16_000_000)  # float32 numbers: 16 MB and 64 MB
 
 
-def print_engine(console: Console, size: int = 4, steps: int = 10) -> None:
+def print_engine(console: Console) -> None:
     """Our programs on processes beside PyTorch's own, and how long ranks take to start.
 
     Every rank times its own calls, a barrier before each; what counts is the slowest rank.
     """
     from zerolit.engine import launch
 
+    size, steps = 4, 10
     launch(do_nothing, size)  # the first launch imports torch
-    table = Table("on 4 processes", "ours, ms", "PyTorch's, ms", "ratio")
+    table = Table(f"on {size} processes", "ours, ms", "PyTorch's, ms", "ratio")
     jobs: dict[str, Callable] = {
         "ZeRO-1, DDP + ZeroRedundancyOptimizer": partial(time_steps, 1, "zero", steps),
         "ZeRO-3, FSDP2": partial(time_steps, 3, "fsdp2", steps),

@@ -33,6 +33,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(f"zerolit {options.command}: {error}", file=sys.stderr)
         return 2
+    except RuntimeError as error:
+        from zerolit.engine import EngineError  # not before: torch takes seconds to import
+
+        if not isinstance(error, EngineError):
+            raise
+        print(f"zerolit {options.command}: {error}", file=sys.stderr)
+        return 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -145,19 +152,15 @@ def _data_parallel(options: argparse.Namespace) -> int:
 
 
 def _zero(options: argparse.Namespace) -> int:
-    from zerolit.engine import EngineError, is_rank_0, under_torchrun, world_size
+    from zerolit.engine import is_rank_0, under_torchrun, world_size
 
     options.ranks, heard = world_size(options.ranks), is_rank_0()
     if under_torchrun():
         options.engine = "torch"
     _at_least_one(options, "ranks", "steps", "batch", "layers", "width", "heads", "context")
     _refuse_what_does_not_fit(options)
-    try:
-        with _progress(disable=not heard) as progress:
-            table = (_stock_table if options.stock else _stages_table)(options, progress)
-    except EngineError as error:
-        print(f"zerolit zero: {error}", file=sys.stderr)
-        return 1
+    with _progress(disable=not heard) as progress:
+        table = (_stock_table if options.stock else _stages_table)(options, progress)
     if heard:
         Console().print(table.terminal(options.lang))
     return 0

@@ -1,5 +1,6 @@
 """The lock step itself: which message moves when, and what is said when none can."""
 
+import re
 import threading
 
 import numpy as np
@@ -133,3 +134,18 @@ def test_an_error_on_a_thread_is_that_ranks():
 def test_no_threads():
     with pytest.raises(ValueError, match="threads is 0; it must be at least 1"):
         simulate(lambda rank, size, x: iter(()), [np.ones(1)], threads=0)
+
+
+def test_both_ends_must_mean_the_same():
+    """Two collectives of one size fit each other, and would mix what they move."""
+
+    def mixed(rank, size, x):
+        phase = "gradients" if rank == 0 else "parameters"
+        yield Swap(x[0], 1 - rank, 1 - rank, x[0], 0, phase)
+
+    told = (
+        "step 1: rank 0 sends chunk 0 of (2,) float64 in phase 'gradients' to rank 1, which "
+        "expects (2,) float64 in phase 'parameters'"
+    )
+    with pytest.raises(ProtocolError, match=re.escape(told)):
+        simulate(mixed, [Chunks([np.ones(2)]) for _ in range(2)])

@@ -83,7 +83,8 @@ def test_the_simulator_works_in_place_and_logs_torch_values():
 @pytest.mark.parametrize("kind", [np.ones, torch.ones])
 def test_messages_of_more_dimensions_and_of_no_chunk_are_logged(kind):
     def one_way(rank, size, x):
-        yield Swap(x[0], to=1, phase="hand over") if rank == 0 else Swap(frm=0, like=x[0])
+        half = {"to": 1, "payload": x[0]} if rank == 0 else {"frm": 0, "like": x[0]}
+        yield Swap(**half, phase="hand over")
 
     log = CommLog(2)
     simulate(one_way, [Chunks([kind((2, 3))]) for _ in range(2)], log)

@@ -93,6 +93,39 @@ def killed_in_a_smaller_group():
         drive(iter_swap(Swap(frm=1, like=x, phase="pair")), group)
 
 
+def mixes_phases_and_goes_on():
+    other(torch.ones(8), "parameters" if rank() == 1 else "gradients")
+    for _ in range(30):
+        other(torch.ones(8))
+
+
+def sends_more_than_is_expected():
+    x = torch.ones(2)
+    if rank() == 0:
+        drive(iter_swap(Swap(frm=1, like=x)))
+    else:
+        drive(iter_swap(Swap(torch.ones(3), to=0)))
+    time.sleep(5)
+
+
+def loses_its_data():
+    if rank() == 1:
+        raise ConnectionError("Connection refused: data")
+    time.sleep(5)
+
+
+def goes_on_for_long():
+    """Ranks 1 and 2 swap every 0.2 s, for longer than the timeout."""
+    x = torch.ones(2)
+    for _ in range(10 if rank() else 0):
+        time.sleep(0.2)
+        drive(iter_swap(Swap(x, 3 - rank(), 3 - rank(), x)))
+
+
+def many_tensors():
+    return [torch.tensor([rank()]) for _ in range(2000)]
+
+
 def say_where_and_hang(folder):
     Path(folder, str(os.getpid())).touch()
     time.sleep(1000)

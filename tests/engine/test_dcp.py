@@ -6,11 +6,12 @@ from functools import cache
 import pytest
 import torch
 import torch.distributed.checkpoint as dcp
+from torch import nn
 
 from zerolit import engine, zero
 from zerolit.engine.stock import train
 from zerolit.gpt import BASE_CONFIG
-from zerolit.zero import TINY_GPT, checkpoint, tiny_gpt
+from zerolit.zero import TINY_GPT, Task, checkpoint, tiny_gpt
 
 EXACT = tiny_gpt(replace(BASE_CONFIG, qkv_bias=False, dtype=torch.float64))
 AS_FSDP2 = {"cut": "rows", "direction": -1}
@@ -59,6 +60,64 @@ def test_an_exported_checkpoint_is_still_ours(tmp_path):
     rest = zero.train(2, 3, 4, resume=tmp_path / "dcp", cut="rows")
     assert rest.continues == "bitwise"
     assert torch.equal(rest.parameters, simulated(2, 3, 4, cut="rows").parameters)
+
+
+def odd_units():
+    """A frozen parameter, a buffer, and a tied weight."""
+    torch.manual_seed(0)
+    first, last = nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)
+    last.weight = first.weight
+    return [first, Odd(), last]
+
+
+class Odd(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.frozen = nn.Parameter(torch.rand(4), requires_grad=False)
+        self.scale = nn.Parameter(torch.rand(4))
+        self.register_buffer("constant", torch.ones(4))
+
+    def forward(self, x):
+        return x * self.scale + self.frozen * self.constant
+
+
+def squares(output, y):
+    return (output - y).square().sum()
+
+
+def odd_batches(steps, batch_size):
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(steps):
+        yield torch.rand(batch_size, 4, generator=generator), torch.ones(batch_size, 4)
+
+
+def test_a_model_with_more_than_what_is_trained(tmp_path):
+    """Ours, exported, on DDP; and what DDP saves on ours: as one run of ours."""
+    odd = Task(odd_units, squares, odd_batches)
+    zero.train(1, 2, 2, task=odd, save=tmp_path / "ours")
+    checkpoint.export(tmp_path / "ours", tmp_path / "there")
+    own = train("ddp", 2, 4, odd, resume=tmp_path / "there", save=tmp_path / "back")
+    rest = zero.train(3, 2, 6, task=odd, resume=tmp_path / "back").parameters
+    torch.testing.assert_close(rest, zero.train(0, 1, 6, task=odd).parameters)
+    assert own[0].stored["parameters"] == 16 + 2 * 4
+
+
+def test_damage_is_told(tmp_path):
+    stock("fsdp2", 2, 1, save=tmp_path / "dcp")
+    for path in (tmp_path / "dcp").glob("*.distcp"):
+        path.unlink()
+    with pytest.raises(ValueError, match="dcp is damaged: "):
+        checkpoint.load(tmp_path / "dcp")
+
+
+def test_the_wrong_format_is_told(tmp_path):
+    zero.train(0, 1, 1, save=tmp_path / "ours")
+    for resume in (tmp_path / "ours", tmp_path / "nothing"):
+        with pytest.raises(ValueError, match=f"{resume.name} is no checkpoint in PyTorch's format"):
+            stock("ddp", 2, 2, resume=resume)
+    checkpoint.export(tmp_path / "ours", tmp_path / "dcp")
+    with pytest.raises(ValueError, match="dcp is in that format already"):
+        checkpoint.export(tmp_path / "dcp", tmp_path / "again")
 
 
 def test_a_checkpoint_of_something_else(tmp_path):

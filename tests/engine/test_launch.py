@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from multiprocessing import forkserver
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ import torch
 from tests.engine import jobs
 from zerolit.comm import Chunks, simulate
 from zerolit.engine import EngineError, launch
+from zerolit.engine.launch import unguarded
 from zerolit.engine.stock import beside_gloo
 
 SIZE = 4
@@ -160,6 +162,45 @@ def test_if_the_launcher_is_killed_its_ranks_and_files_go_too(tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert list(tmp_path.glob("zerolit-*")) == []
+
+
+def test_a_mismatch_that_is_over_is_still_told():
+    """The ranks go on at once, and their latest messages are others."""
+    error = failed(jobs.mixes_phases_and_goes_on, timeout=60)
+    assert "in phase 'parameters'" in error.cause and "in phase 'gradients'" in error.cause
+
+
+def test_of_a_pair_that_does_not_fit_the_sender_is_named():
+    start = time.monotonic()
+    with pytest.raises(EngineError) as caught:
+        launch(jobs.sends_more_than_is_expected, 2)
+    assert time.monotonic() - start < 1.5
+    assert caught.value.rank == 1
+    assert caught.value.cause.startswith("sends (3,) torch.float32 in phase '' to rank 0, which ex")
+
+
+def test_an_exception_that_sounds_like_glooes_is_not_taken_for_one():
+    error = failed(jobs.loses_its_data)
+    assert (error.rank, error.cause) == (1, "raised ConnectionError: Connection refused: data")
+
+
+def test_ranks_that_exchange_for_long_after_one_has_returned_are_no_fault():
+    assert launch(jobs.goes_on_for_long, 3, timeout=0.8) == [None, None, None]
+
+
+def test_many_tensors_come_back_by_value():
+    """Not in files of shared memory, of which there are only so many."""
+    before = set(Path("/dev/shm").glob("torch_*"))
+    for rank, tensors in enumerate(launch(jobs.many_tensors, 2)):
+        assert len(tensors) == 2000 and all(t.tolist() == [rank] for t in tensors)
+    assert set(Path("/dev/shm").glob("torch_*")) == before
+
+
+def test_without_a_watch_what_ranks_tell_is_no_error():
+    assert sorted(unguarded(jobs.count_to, 2, 3, timeout=5)) == [
+        "rank 0: returns",
+        "rank 1: returns",
+    ]
 
 
 def test_an_interface_that_does_not_exist(monkeypatch):

@@ -197,7 +197,7 @@ def pairwise_sums(steps=3):
 @pytest.mark.parametrize(
     ("bad", "told"),
     [
-        ({"which": "hsdp", "size": 3}, "size is 3; HSDP cuts within halves, so it must be even"),
+        ({"which": "hsdp", "size": 3}, "size is 3; HSDP needs machines, or two halves, of as many"),
         ({"which": "ddp", "steps": 0}, "steps is 0, batch_size 32; at least 1 and 4"),
         ({"which": "ddp", "batch_size": 3}, "steps is 15, batch_size 3; at least 1 and 4"),
         ({"which": "zero", "save": "x"}, "ZeroRedundancyOptimizer's state has no place"),

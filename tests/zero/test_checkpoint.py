@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from zerolit import zero
+from zerolit import engine, zero
 from zerolit.gpt import BASE_CONFIG
 from zerolit.zero import checkpoint, tiny_gpt
 from zerolit.zero.train import task_worker
@@ -146,6 +146,31 @@ def test_parameters_of_other_shapes_are_refused(saved):
     told = r"parameter 2.norm.weight has shape None in the checkpoint, \[64\] in the model"
     with pytest.raises(ValueError, match=told):
         checkpoint.restore(read, [worker])
+
+
+def test_another_runs_leftovers_stay(tmp_path):
+    """The only copy of run-2, killed in the middle of its rename, while run is saved."""
+    zero.train(0, size=1, steps=1, save=tmp_path / "run-2")
+    (tmp_path / "run-2").rename(tmp_path / ".run-2-old")
+    zero.train(0, size=1, steps=1, save=tmp_path / "run")
+    assert checkpoint.load(tmp_path / "run-2").step == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("folder", "folder exists and is not a checkpoint; choose another place"),
+        ("folder/thesis.txt", "thesis.txt exists and is not a checkpoint; choose another place"),
+        ("no/such", "such cannot be saved to: .*no is not a folder"),
+    ],
+)
+def test_what_is_no_checkpoint_is_not_replaced(tmp_path, place, told):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/thesis.txt").write_text("x")
+    for train_there in (zero.train, engine.train):
+        with pytest.raises(ValueError, match=told):
+            train_there(0, size=1, steps=1, save=tmp_path / place)
+    assert (tmp_path / "folder/thesis.txt").read_text() == "x"
 
 
 def test_a_run_that_is_over_already(saved):

@@ -189,6 +189,21 @@ def test_a_parameter_that_a_later_step_does_not_reach_stays_put_in_it(stage):
     assert torch.equal(first, second) and torch.equal(m, same_m) and m.any()
 
 
+def test_a_frozen_part_may_have_a_dtype_of_its_own():
+    """bf16, not trained, before float32, which is."""
+    frozen = nn.Linear(3, 4, dtype=torch.bfloat16).requires_grad_(False)
+    trained = nn.Linear(4, 2)
+    workers = [make_worker(1, r, 2, [frozen, Widen(), trained], squares) for r in range(2)]
+    x = torch.ones(2, 3, dtype=torch.bfloat16)
+    step(STAGES[1], workers, share_out(x, torch.zeros(2, 2), 2, 1))
+    assert workers[0].units[-1]["parameters"].dtype == torch.float32
+
+
+class Widen(nn.Module):
+    def forward(self, x):
+        return x.float()
+
+
 def test_frozen_parameters_are_counted_on_every_rank():
     for stage in range(4):
         worker = make_worker(stage, 0, 2, odd_modules((1,)), squares)

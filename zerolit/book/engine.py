@@ -167,7 +167,7 @@ def trace_table(stage: int, size: int) -> Table:
 
 
 def _runs(exchanges: Sequence[engine.Exchange]) -> list[list[engine.Exchange]]:
-    """A rank's messages, those together that follow each other in one phase and unit."""
+    """A rank's messages, those together that follow each other in one phase, about as long."""
     runs: list[list[engine.Exchange]] = []
     for e in exchanges:
         last = runs[-1][-1] if runs else None

@@ -97,9 +97,9 @@ class _Ranks:
             raise ProtocolError(self._stuck(step))
         # All messages of a step are carried before any rank goes on and changes its chunks.
         for source, swap in moving:
-            sent, like = swap.payload, waiting.pop(swap.to).like
-            if sent.shape != like.shape or sent.dtype != like.dtype:
-                raise ProtocolError(_misfit(step, source, swap, like))
+            wanted = waiting.pop(swap.to)
+            if _sent(swap) != _expected(wanted):
+                raise ProtocolError(_misfit(step, source, swap, wanted))
             del sending[source]
             self.inbox[swap.to] = carry(step, source, swap)
         busy = sending.keys() | waiting.keys() | self.results.keys()
@@ -122,11 +122,20 @@ class _Ranks:
         return " and ".join(wants)
 
 
-def _misfit(step: int, source: int, swap: Swap, like: Any) -> str:
-    sent = swap.payload
+def _sent(swap: Swap) -> tuple:
+    return tuple(swap.payload.shape), swap.payload.dtype, swap.phase
+
+
+def _expected(swap: Swap) -> tuple:
+    return tuple(swap.like.shape), swap.like.dtype, swap.phase
+
+
+def _misfit(step: int, source: int, swap: Swap, wanted: Swap) -> str:
+    (shape, dtype, phase), (fits, kind, other) = _sent(swap), _expected(wanted)
+    in_phase, in_other = (f" in phase {p!r}" if phase != other else "" for p in (phase, other))
     return (
-        f"step {step}: rank {source} sends {_what(swap)} of {tuple(sent.shape)} {sent.dtype} "
-        f"to rank {swap.to}, which expects {tuple(like.shape)} {like.dtype}"
+        f"step {step}: rank {source} sends {_what(swap)} of {shape} {dtype}{in_phase} "
+        f"to rank {swap.to}, which expects {fits} {kind}{in_other}"
     )
 
 

@@ -29,7 +29,7 @@ class Swap:
     frm: int = NOBODY
     like: Any = None  # a chunk with the shape and dtype of what must arrive
     chunk: int | None = None  # which chunk is sent, for the log
-    phase: str = ""  # which part of the algorithm this is, for the log
+    phase: str = ""  # which part of the algorithm this is; both ends must say the same
     fill: bool = False  # what arrives replaces `like`, so a process may receive it in its place
 
 

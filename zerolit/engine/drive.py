@@ -120,7 +120,8 @@ def all_reduce(
         group: Group = None,
         async_op: bool = False,
     ) -> None:
-        _refuse(op, async_op)
+        _refuse_async(async_op)
+        _refuse_operation(op)
         rank, size = dist.get_rank(group), dist.get_world_size(group)
         drive(program(rank, size, Chunks(cut(tensor.view(-1), size))), group)
         if op == dist.ReduceOp.AVG:
@@ -138,7 +139,7 @@ def all_gather(program: Callable) -> Callable[..., None]:
     def run(
         output_tensor: Tensor, input_tensor: Tensor, group: Group = None, async_op: bool = False
     ) -> None:
-        _refuse(dist.ReduceOp.SUM, async_op)
+        _refuse_async(async_op)
         rank, size = dist.get_rank(group), dist.get_world_size(group)
         chunks = Chunks(output_tensor.view(size, -1).unbind(0))
         chunks[rank] = input_tensor.view(-1)
@@ -160,7 +161,8 @@ def reduce_scatter(program: Callable) -> Callable[..., None]:
         op: Any = dist.ReduceOp.SUM,
         async_op: bool = False,
     ) -> None:
-        _refuse(op, async_op)
+        _refuse_async(async_op)
+        _refuse_operation(op)
         rank, size = dist.get_rank(group), dist.get_world_size(group)
         chunks = Chunks(input_tensor.clone().view(size, -1).unbind(0))
         drive(program(rank, size, chunks), group)
@@ -192,8 +194,11 @@ def ddp_hook(
     return hook
 
 
-def _refuse(op: Any, async_op: bool) -> None:
+def _refuse_async(async_op: bool) -> None:
     if async_op:
         raise ValueError("async_op is True; the programs run to their end, so it must be False")
+
+
+def _refuse_operation(op: Any) -> None:
     if op not in (dist.ReduceOp.SUM, dist.ReduceOp.AVG):
         raise ValueError(f"op is {op}; the programs add up, so it must be SUM or AVG")

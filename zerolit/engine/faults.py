@@ -18,8 +18,9 @@ from zerolit.zero.train import Job
 
 from . import status
 from .drive import drive
-from .launch import EngineError, launch, unguarded
+from .launch import launch, unguarded
 from .train import train, train_rank
+from .watch import EngineError
 
 
 def _kill(*_: object) -> None:
@@ -96,6 +97,7 @@ def what_the_others_see(
 
 # While training
 
+_exchanging = status.exchanging  # which a death takes the place of
 WHERE = ("forward", "collective", "optimizer", "saving")
 
 
@@ -128,9 +130,7 @@ def train_and_die(where: str, folder: Path) -> None:
     train_rank(Job(2, dist.get_world_size(), 4, TINY_GPT, 32, Recipe(), "cpu"), folder, folder)
 
 
-def _kill_when_exchanging(
-    swap: Swap, to: int, frm: int, tell: Callable = status.exchanging
-) -> None:
-    tell(swap, to, frm)
+def _kill_when_exchanging(swap: Swap, to: int, frm: int) -> None:
+    _exchanging(swap, to, frm)
     if swap.phase == "gradients":
         _kill()

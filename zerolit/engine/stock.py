@@ -24,6 +24,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch import Tensor, nn
+from torch.distributed.checkpoint import DefaultLoadPlanner
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
@@ -32,13 +33,15 @@ from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from zerolit.comm import ring
-from zerolit.zero import TINY_GPT, Task
+from zerolit.zero import TINY_GPT, Task, checkpoint
+from zerolit.zero.dcp import is_one
 from zerolit.zero.task import Batch
 from zerolit.zero.train import one_thread, share_out
 
 from .count import Call, Calls, at_rest, written
 from .drive import all_gather, all_reduce, as_gloo_cuts, ddp_hook, reduce_scatter
-from .launch import launch, tell
+from .launch import launch
+from .rank import tell
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the module compiles helpers by the deprecated torch.jit
@@ -153,16 +156,25 @@ def two_dimensions(device: str) -> DeviceMesh:
     Where all ranks are on one machine, its two halves stand for two.
     """
     size = dist.get_world_size()
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", size))
-    shard = size // 2 if here == size else here
+    shard = _ranks_of_a_replica(size)
     shape, names = (size // shard, shard), ("replicate", "shard")
     return init_device_mesh(device, shape, mesh_dim_names=names)
+
+
+def _ranks_of_a_replica(size: int) -> int:
+    """How many ranks share a copy of the model: those of a machine, or half of an only one's."""
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", size))
+    shard = here if here < size else max(size // 2, 1)
+    if size % shard or size == shard:
+        raise ValueError(f"size is {size}; HSDP needs machines, or two halves, of as many ranks")
+    return shard
 
 
 class _Plugged(AllGather, ReduceScatter):
     """One of our collectives in the form that FSDP2 asks for; it allocates the buffers, too.
 
-    FSDP2 names every argument, and passes `op` to the reduce-scatter alone.
+    FSDP2 names every argument, and passes `op` to the reduce-scatter alone. It never waits for
+    what is returned, so that a call that has ended, whatever `async_op` says, is right.
     """
 
     def __init__(self, run: Any):
@@ -224,8 +236,9 @@ def train(
         resume: one to go on from; `steps` counts from the run's very beginning.
 
     Raises:
-        ValueError: no steps, fewer sequences than ranks, HSDP on an odd number of ranks, or a
-            checkpoint of ZeroRedundancyOptimizer, for whose state the format has no place.
+        ValueError: no steps, fewer sequences than ranks, HSDP on machines or halves that are not
+            alike, a place where nothing can be saved, nothing to resume there, or a checkpoint of
+            ZeroRedundancyOptimizer, for whose state the format has no place.
         EngineError: a rank failed.
     """
     if steps < 1 or batch_size < size:
@@ -235,8 +248,14 @@ def train(
         )
     if which == "zero" and (save or resume):
         raise ValueError("ZeroRedundancyOptimizer's state has no place in PyTorch's checkpoints")
-    if which == "hsdp" and size % 2:
-        raise ValueError(f"size is {size}; HSDP cuts within halves, so it must be even")
+    if which == "hsdp":
+        _ranks_of_a_replica(size)
+    if save:
+        checkpoint.refuse_place(save)
+    if resume and not is_one(resume):
+        raise ValueError(
+            f"{resume} is no checkpoint in PyTorch's format; checkpoint.export makes one"
+        )
     how = (which, steps, task, batch_size, device, shipped, save, resume)
     return launch(_run, size, *how, timeout=timeout, device=device, on_tell=lambda _: on_step())
 
@@ -293,7 +312,8 @@ def _load(folder: Path, model: nn.Module, adamw: Any) -> int:
     """Restore, whatever number of ranks saved it, or `zerolit.zero.checkpoint.export` wrote it."""
     parameters, state = get_state_dict(model, adamw)
     whole: dict[str, Any] = {"model": parameters, "optim": state}
-    dcp.load(whole, checkpoint_id=folder)
+    partial_load = DefaultLoadPlanner(allow_partial_load=True)  # ours has what is trained only
+    dcp.load(whole, checkpoint_id=folder, planner=partial_load)
     set_state_dict(model, adamw, model_state_dict=whole["model"], optim_state_dict=whole["optim"])
     return max(int(each["step"]) for each in adamw.state.values())
 

@@ -15,7 +15,9 @@ from zerolit.zero.train import Job, rank_step, run_steps, task_worker
 
 from . import status
 from .drive import drive
-from .launch import EngineError, launch, tell
+from .launch import launch
+from .rank import tell
+from .watch import EngineError
 
 
 def train(
@@ -41,8 +43,10 @@ def train(
         EngineError: a rank failed, or could not read the checkpoint to resume; one that was to be
             written anew is still whole.
     """
-    if resume is not None and not resume.is_dir():
-        raise ValueError(f"{resume} is missing; it must be the folder of a checkpoint")
+    if resume:
+        checkpoint.find(resume, steps)
+    if save:
+        checkpoint.refuse_place(save)
     job = Job(stage, size, steps, task, batch_size, Recipe(**recipe), device)
     try:
         told = launch(

@@ -9,9 +9,11 @@ new one is.
 import hashlib
 import io
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,8 +82,35 @@ def how_it_continues(saved: dict[str, Any], now: dict[str, Any]) -> str:
     return "bitwise" if saved["order"] == now["order"] else "to rounding"
 
 
+def refuse_place(folder: Path) -> None:
+    """Raise a ValueError if a checkpoint could not be saved to `folder`, or would replace another
+    thing than a checkpoint."""
+    if not folder.parent.is_dir():
+        raise ValueError(f"{folder} cannot be saved to: {folder.parent} is not a folder")
+    if folder.exists() and not (dcp.is_one(folder) or (folder / INDEX).is_file()):
+        raise ValueError(f"{folder} exists and is not a checkpoint; choose another place")
+
+
+def find(folder: Path, steps: int) -> None:
+    """Raise a ValueError if `folder` is no checkpoint of ours of fewer than `steps` steps.
+
+    One of torch.distributed.checkpoint's is left to whoever loads it.
+    """
+    _put_back(folder)
+    if not dcp.is_one(folder):
+        refuse_over(folder, _read_index(folder)["step"], steps)
+
+
+def refuse_over(folder: Path, done: int, steps: int) -> None:
+    """Raise a ValueError if all `steps` have been taken."""
+    if not done < steps:
+        raise ValueError(f"steps is {steps}; {folder} has {done} already, so ask for more")
+
+
 def export(folder: Path, target: Path) -> None:
     """Write a checkpoint anew in torch.distributed.checkpoint's format, for DDP or FSDP2."""
+    if dcp.is_one(folder):
+        raise ValueError(f"{folder} is in that format already")
     saved = load(folder)
     dcp.write(target, saved.step, saved.about, saved.tensors)
 
@@ -105,8 +134,10 @@ def make_aside(folder: Path) -> Path:
 def sweep(folder: Path) -> None:
     """Remove what ranks that were killed while saving left beside `folder`."""
     _put_back(folder)
-    for aside in folder.parent.glob(f".{folder.name}-*"):
-        shutil.rmtree(aside)
+    aside = re.compile(rf"\.{re.escape(folder.name)}-[a-z0-9_]{{8}}")  # as mkdtemp makes names
+    for beside in folder.parent.iterdir():
+        if aside.fullmatch(beside.name):
+            shutil.rmtree(beside)
 
 
 def commit(
@@ -170,11 +201,14 @@ def _old(folder: Path) -> Path:
 
 
 def _put_back(folder: Path) -> None:
-    """After a process was killed in that moment: the old one is whole and counts."""
-    if _old(folder).exists():
-        if folder.exists():
-            shutil.rmtree(_old(folder))
-        else:
+    """After a process was killed in that moment: the old one is whole and counts.
+
+    Several ranks may do so at once; whoever comes second finds it done.
+    """
+    if folder.exists():
+        shutil.rmtree(_old(folder), ignore_errors=True)
+    else:
+        with suppress(FileNotFoundError):
             _old(folder).rename(folder)
 
 
@@ -236,21 +270,29 @@ def restore(checkpoint: Checkpoint, workers: Sequence[Worker]) -> None:
     Raises:
         ValueError: the workers' parameters are not the checkpoint's.
     """
-    _refuse_another_model(checkpoint.tensors["parameters"], workers[0].units)
+    _refuse_another_model(checkpoint, workers[0].units)
+    parameters = checkpoint.tensors["parameters"]
+    zeros = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
     for worker in workers:
         for kind, tensors in checkpoint.tensors.items():
             for unit in worker.units:
-                _restore_unit(worker, unit, kind, [tensors[name] for name in unit.names])
+                known = zeros | dict(tensors)  # no m and v: never updated
+                _restore_unit(worker, unit, kind, [known[name] for name in unit.names])
         for adamw in worker.adamw.values():
             adamw.steps = checkpoint.step
 
 
-def _refuse_another_model(saved: Mapping[str, Tensor], units: Sequence[FlatUnit]) -> None:
-    there = {name: list(tensor.shape) for name, tensor in saved.items()}
+def _refuse_another_model(saved: Checkpoint, units: Sequence[FlatUnit]) -> None:
+    """PyTorch's own may also hold what is not trained: frozen parameters, buffers, second names."""
     here = {
         name: list(shape)
         for unit in units
         for name, shape in zip(unit.names, unit.layout.shapes, strict=True)
+    }
+    there = {
+        name: list(tensor.shape)
+        for name, tensor in saved.tensors["parameters"].items()
+        if name in here or name in saved.tensors["m"]
     }
     for name in {**here, **there}:
         if there.get(name) != here.get(name):

@@ -1,10 +1,13 @@
 """The format of torch.distributed.checkpoint: what DDP and FSDP2 save, and what they can load.
 
 A checkpoint of ours becomes one of theirs and back, at any number of ranks on either side. Names
-are those of `nn.Sequential(*units)`; the state of the optimizer is torch's AdamW's.
+are those of `nn.Sequential(*units)`; the state of the optimizer is torch's AdamW's. Ours holds what
+is trained, each tied weight once: who has more in a model, frozen parameters, buffers or a second
+name, loads it with `DefaultLoadPlanner(allow_partial_load=True)`.
 """
 
 import json
+import pickle
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +16,7 @@ from typing import Any
 import torch
 import torch.distributed.checkpoint as dcp
 from torch import Tensor
+from torch.distributed.checkpoint import CheckpointException
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 
 Tensors = Mapping[str, Mapping[str, Tensor]]  # by kind, by name
@@ -48,17 +52,27 @@ def _group(names: list[str], recipe: Mapping[str, Any]) -> dict[str, Any]:
 def read(folder: Path) -> tuple[int, dict[str, Any], dict[str, dict[str, Tensor]]]:
     """The steps taken, what is known of the run, and parameters, m and v by name.
 
+    What was never updated, such as frozen parameters, has no m and v.
+
     Raises:
-        ValueError: the checkpoint has no model and AdamW state, as `write` and `get_state_dict`
-            name them.
+        ValueError: the checkpoint is damaged, or has no model and AdamW state, as `write` and
+            `get_state_dict` name them.
     """
-    with tempfile.TemporaryDirectory() as aside:
-        dcp_to_torch_save(folder, Path(aside) / "whole.pt")
-        whole = torch.load(Path(aside) / "whole.pt", weights_only=True)
+    whole = _read_whole(folder)
     try:
         model, state = whole["model"], whole["optim"]["state"]
-        tensors = {ours: {n: state[n][theirs] for n in model} for ours, theirs in STATE.items()}
-        step = max(int(state[name]["step"]) for name in model)
+        tensors = {ours: {n: s[theirs] for n, s in state.items()} for ours, theirs in STATE.items()}
+        step = max((int(each["step"]) for each in state.values()), default=0)
     except KeyError as missing:
         raise ValueError(f"{folder} lacks {missing}; it must hold model and optim") from None
     return step, json.loads(whole.get("zerolit", "{}")), {"parameters": model, **tensors}
+
+
+def _read_whole(folder: Path) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as aside:
+        try:
+            dcp_to_torch_save(folder, Path(aside) / "whole.pt")
+        except (CheckpointException, OSError, EOFError, pickle.UnpicklingError) as error:
+            reason = str(error).strip().splitlines()[-1:]
+            raise ValueError(f"{folder} is damaged: {' '.join(reason)}") from None
+        return torch.load(Path(aside) / "whole.pt", weights_only=True)

@@ -49,9 +49,12 @@ def train(
 
     Raises:
         ValueError: an unknown stage, no steps, fewer sequences than micro-batches, a recipe that
-            cannot be, or a checkpoint that is damaged, of another model, or of `steps` and more.
+            cannot be, a place where no checkpoint can be saved, or a checkpoint to resume that is
+            damaged, of another model, or of `steps` and more.
     """
     job = Job(stage, size, steps, task, batch_size, Recipe(**recipe), device)
+    if save:
+        checkpoint.refuse_place(save)
     workers = [task_worker(task, stage, r, size, job.recipe, device) for r in range(size)]
 
     def take_step(batches: list[list[Batch]], log: CommLog) -> float:
@@ -138,8 +141,7 @@ def go_on(
     if folder is None:
         return 0, None
     saved = checkpoint.load(folder)
-    if not saved.step < steps:
-        raise ValueError(f"steps is {steps}; {folder} has {saved.step} already, so ask for more")
+    checkpoint.refuse_over(folder, saved.step, steps)
     continues = checkpoint.how_it_continues(saved.about, about)
     checkpoint.restore(saved, workers)
     return saved.step, continues

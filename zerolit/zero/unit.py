@@ -24,7 +24,8 @@ class FlatUnit:
         lent: the gradients that borrowers found, by the parameter's index.
         names: of the parameters, in `model`.
         reached: for each parameter, whether this step's loss has a gradient for it.
-        device, dtype: of the module.
+        device: of the model.
+        dtype: of the module's trained parameters.
         master_dtype: of the gradients' sum and the update.
     """
 
@@ -50,8 +51,9 @@ class FlatUnit:
         self.reached = [False] * len(self.params)
         names = {parameter: name for name, parameter in model.named_parameters()}
         self.names = [names[param] for param in self.params]
-        like = next(model.parameters(), torch.empty(0))
-        self.device, self.dtype = like.device, like.dtype
+        self.device = next((p.device for p in model.parameters()), torch.device("cpu"))
+        own = (p.dtype for p in (*self.params, *module.parameters()))
+        self.dtype = next(own, torch.get_default_dtype())
         self.master_dtype = master_dtype or self.dtype
         self.layout = Layout([p.shape for p in self.params], size, cut)
 
