@@ -164,10 +164,10 @@ def two_dimensions(device: str) -> DeviceMesh:
 def _ranks_of_a_replica(size: int) -> int:
     """How many ranks share a copy of the model: those of a machine, or half of an only one's."""
     here = int(os.environ.get("LOCAL_WORLD_SIZE", size))
-    shard = here if here < size else max(size // 2, 1)
-    if size % shard or size == shard:
+    replicas = size // here if here < size else 2
+    if size % replicas or (here < size and size % here):
         raise ValueError(f"size is {size}; HSDP needs machines, or two halves, of as many ranks")
-    return shard
+    return size // replicas
 
 
 class _Plugged(AllGather, ReduceScatter):

@@ -9,6 +9,7 @@ name, loads it with `DefaultLoadPlanner(allow_partial_load=True)`.
 import json
 import pickle
 import tempfile
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,9 @@ def write(folder: Path, step: int, about: dict[str, Any], tensors: Tensors) -> N
     }
     optim = {"state": state, "param_groups": [_group(names, about["recipe"])]}
     whole = {"model": dict(tensors["parameters"]), "optim": optim, "zerolit": json.dumps(about)}
-    dcp.save(whole, checkpoint_id=folder, no_dist=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it says that there is one process, as it was told
+        dcp.save(whole, checkpoint_id=folder, no_dist=True)
 
 
 def _group(names: list[str], recipe: Mapping[str, Any]) -> dict[str, Any]:
