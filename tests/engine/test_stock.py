@@ -250,6 +250,16 @@ def test_memory_at_rest(which, stored):
         assert tuple(rank.stored[kind] / PSI for kind in kinds) == stored
 
 
+def test_hsdp_of_eight_is_two_halves_of_four():
+    """Each rank has a quarter, and sends 3 · 3/4 of Ψ by gloo's doubled reduce-scatter, and 1/4."""
+    for rank in stock("hsdp", 8, steps=1):
+        assert rank.stored.total() == PSI
+        named = Counter(call.name for call in rank.calls)
+        assert named["allreduce_"] == named["_reduce_scatter_base_"]
+        sent = sum(call.sent for call in rank.calls) / 4 / PSI
+        assert sent == 4 * 0.75 + 2 * (1 / 2) / 4
+
+
 def test_a_sharded_optimizer_cuts_by_whole_parameters_so_ranks_differ():
     """All of m and v once; about half each for two quarters, not exactly."""
     held = [rank.stored["optimizer"] for rank in stock("zero", 4)]

@@ -148,6 +148,16 @@ def test_parameters_of_other_shapes_are_refused(saved):
         checkpoint.restore(read, [worker])
 
 
+def test_what_was_never_updated_has_no_m_and_v_and_starts_from_zeros(saved):
+    read, worker = checkpoint.load(saved), task_worker(zero.TINY_GPT, 0, 0, 1)
+    for kind in ("m", "v"):
+        del read.tensors[kind]["0.token.weight"]
+    worker.adamw["unit 0"].m.fill_(1)
+    checkpoint.restore(read, [worker])
+    m = worker.adamw["unit 0"].m
+    assert not m[: 44 * 64].any() and m[44 * 64 :].any()
+
+
 def test_another_runs_leftovers_stay(tmp_path):
     """The only copy of run-2, killed in the middle of its rename, while run is saved."""
     zero.train(0, size=1, steps=1, save=tmp_path / "run-2")
