@@ -183,6 +183,17 @@ def test_flags_that_do_not_fit(arguments, told, capsys):
     assert told in capsys.readouterr().err
 
 
+def test_an_interruption_is_one_line(monkeypatch, capsys):
+    from zerolit import engine
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "train", stop)
+    assert main(["zero", "--engine", "torch", "--stage", "1"]) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == "zerolit zero: stopped"
+
+
 def test_a_rank_without_sequences_measures_nothing(capsys):
     assert main(["trace", "--ranks", "40"]) == 2
     assert "batch_size is 32; 40 ranks" in capsys.readouterr().err

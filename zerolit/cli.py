@@ -26,13 +26,19 @@ STOCK = {"ddp": "ddp", "ddp+zero": "zero", "fsdp2": "fsdp2", "hsdp": "hsdp"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code: 0, 1 where something failed, 2 for bad input."""
+    """Run one command; return its exit code.
+
+    0; 1 where something failed, 2 for bad input, 130 where it was interrupted.
+    """
     options = _parser().parse_args(arguments)
     try:
         return options.run(options)
     except ValueError as error:
         print(f"zerolit {options.command}: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print(f"zerolit {options.command}: stopped", file=sys.stderr)
+        return 130
     except RuntimeError as error:
         from zerolit.engine import EngineError  # not before: torch takes seconds to import
 
@@ -192,6 +198,7 @@ def _task(options: argparse.Namespace) -> "Task":
 def _stages_table(options: argparse.Namespace, progress: Progress) -> "Table":
     """Stage 0 and those asked for, or all; one alone if it is saved or resumed."""
     from zerolit.book.training import stages_table
+    from zerolit.engine import is_rank_0
 
     stages = range(4) if options.stage is None else sorted({0, options.stage})
     how: dict[str, Any] = {"task": _task(options), "batch_size": options.batch}
@@ -202,9 +209,10 @@ def _stages_table(options: argparse.Namespace, progress: Progress) -> "Table":
     how["on_step"] = partial(progress.advance, bar)
     train = _trainer(options)
     runs = {stage: train(stage, options.ranks, options.steps, **how) for stage in stages}
-    if options.resume:
-        how_it_goes_on = runs[options.stage].continues
-        progress.console.print(f"goes on from {options.resume}: {how_it_goes_on}", soft_wrap=True)
+    for stage, run in runs.items() if is_rank_0() else ():
+        goes_on = f", goes on from {options.resume}: {run.continues}" if options.resume else ""
+        losses = f"loss {run.losses[0]:.4f} to {run.losses[-1]:.4f}"
+        progress.console.print(f"stage {stage}: {losses}{goes_on}", soft_wrap=True)
     return stages_table(runs, options.ranks)
 
 

@@ -9,6 +9,7 @@ import torch.distributed.checkpoint as dcp
 from torch import nn
 
 from zerolit import engine, zero
+from zerolit.engine import EngineError
 from zerolit.engine.stock import train
 from zerolit.gpt import BASE_CONFIG
 from zerolit.zero import TINY_GPT, Task, checkpoint, tiny_gpt
@@ -102,6 +103,16 @@ def test_a_model_with_more_than_what_is_trained(tmp_path):
     assert own[0].stored["parameters"] == 16 + 2 * 4
 
 
+def more_units():
+    return [*odd_units(), nn.Linear(4, 4)]
+
+
+def test_pytorchs_own_refuse_a_checkpoint_that_lacks_what_is_trained(tmp_path):
+    train("ddp", 2, 1, Task(odd_units, squares, odd_batches), save=tmp_path / "c")
+    with pytest.raises(EngineError, match=r"lacks model.3.weight, which is trained here"):
+        train("ddp", 2, 2, Task(more_units, squares, odd_batches), resume=tmp_path / "c")
+
+
 def test_damage_is_told(tmp_path):
     stock("fsdp2", 2, 1, save=tmp_path / "dcp")
     for path in (tmp_path / "dcp").glob("*.distcp"):
@@ -118,6 +129,8 @@ def test_the_wrong_format_is_told(tmp_path):
     checkpoint.export(tmp_path / "ours", tmp_path / "dcp")
     with pytest.raises(ValueError, match="dcp is in that format already"):
         checkpoint.export(tmp_path / "dcp", tmp_path / "again")
+    with pytest.raises(ValueError, match="dcp exists; choose another place"):
+        checkpoint.export(tmp_path / "ours", tmp_path / "dcp")
 
 
 def test_a_checkpoint_of_something_else(tmp_path):

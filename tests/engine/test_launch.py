@@ -239,6 +239,15 @@ def test_progress_is_heard():
     assert news == [0, 1, 2]
 
 
+def test_functions_that_processes_cannot_import():
+    def local():
+        pass
+
+    for function in (local, lambda: None):
+        with pytest.raises(ValueError, match="processes need functions from the top of a module:"):
+            launch(function, 2)
+
+
 def test_no_ranks():
     with pytest.raises(ValueError, match="size is 0; it must be at least 1"):
         launch(jobs.say_rank, 0)

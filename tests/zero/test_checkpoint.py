@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from zerolit import engine, zero
-from zerolit.gpt import BASE_CONFIG
+from zerolit.gpt import ALPHABET, BASE_CONFIG
 from zerolit.zero import checkpoint, tiny_gpt
 from zerolit.zero.train import task_worker
 
@@ -136,6 +136,9 @@ def test_a_bad_file_is_refused_by_name(saved, harm, told):
 def test_another_model_is_refused(saved):
     with pytest.raises(ValueError, match="layers is 2 in the checkpoint, 1 here"):
         zero.train(0, size=1, steps=3, task=tiny_gpt(replace(BASE_CONFIG, layers=1)), resume=saved)
+    with pytest.raises(ValueError, match=r"text is None in the checkpoint, [0-9a-f]{64} here"):
+        other = tiny_gpt(BASE_CONFIG, "".join(reversed(ALPHABET)) * 9)  # as many characters
+        zero.train(0, size=1, steps=3, task=other, resume=saved)
     with pytest.raises(ValueError, match="heads is 4 in the checkpoint, 2 here"):  # same shapes
         zero.train(0, size=1, steps=3, task=tiny_gpt(replace(BASE_CONFIG, heads=2)), resume=saved)
 
@@ -172,11 +175,18 @@ def test_another_runs_leftovers_stay(tmp_path):
         ("folder", "folder exists and is not a checkpoint; choose another place"),
         ("folder/thesis.txt", "thesis.txt exists and is not a checkpoint; choose another place"),
         ("no/such", "such cannot be saved to: .*no is not a folder"),
+        ("site", "index.json is damaged: it is not the index of a checkpoint"),
+        ("c", "notes.md is no part of a checkpoint; choose another place"),
     ],
 )
 def test_what_is_no_checkpoint_is_not_replaced(tmp_path, place, told):
-    (tmp_path / "folder").mkdir()
+    for folder in ("folder", "site"):
+        (tmp_path / folder).mkdir()
     (tmp_path / "folder/thesis.txt").write_text("x")
+    (tmp_path / "site/index.json").write_text("{}")
+    zero.train(0, size=1, steps=1, save=tmp_path / "c")
+    zero.train(0, size=1, steps=1, save=tmp_path / "c")  # a checkpoint is
+    (tmp_path / "c/notes.md").write_text("x")
     for train_there in (zero.train, engine.train):
         with pytest.raises(ValueError, match=told):
             train_there(0, size=1, steps=1, save=tmp_path / place)

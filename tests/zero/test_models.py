@@ -1,7 +1,9 @@
 """Models that are not the plain tiny GPT: tied, partly frozen, with parameters that nobody uses."""
 
+import re
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 
 import pytest
 import torch
@@ -10,7 +12,7 @@ from torch import nn
 from zerolit.gpt import BASE_CONFIG, make_model
 from zerolit.gpt import loss_sum as summed
 from zerolit.gpt.hooks import flatten_parameters
-from zerolit.zero import STAGES, Recipe, tiny_gpt, train
+from zerolit.zero import STAGES, Recipe, Task, tiny_gpt, train
 from zerolit.zero.task import draw_batches
 from zerolit.zero.train import make_worker, one_thread, share_out, step
 
@@ -202,6 +204,49 @@ def test_a_frozen_part_may_have_a_dtype_of_its_own():
 class Widen(nn.Module):
     def forward(self, x):
         return x.float()
+
+
+@pytest.mark.parametrize("varies", [nn.Dropout(0.5), nn.BatchNorm1d(4)], ids=str)
+def test_what_varies_is_refused(varies):
+    told = f"the model contains {varies}, whose output is not the same each time"
+    with pytest.raises(ValueError, match=re.escape(told)):
+        make_worker(0, 0, 2, [nn.Linear(4, 4), nn.Sequential(varies)], squares)
+    make_worker(0, 0, 2, [nn.Linear(4, 4), varies.eval(), nn.Dropout(0.0)], squares)
+    with pytest.raises(ValueError, match="make_units gave no modules"):
+        make_worker(0, 0, 2, [], squares)
+
+
+def linear_units():
+    return [nn.Linear(4, 2)]
+
+
+def batches_without_end(steps, batch_size):
+    while True:
+        yield torch.ones(batch_size, 4), torch.zeros(batch_size, 2)
+
+
+def two_batches(steps, batch_size):
+    return islice(batches_without_end(steps, batch_size), 2)
+
+
+def test_batches_without_end_end_with_the_run_and_too_few_are_told(tmp_path):
+    assert len(train(1, 2, 3, task=Task(linear_units, squares, batches_without_end)).losses) == 3
+    few = Task(linear_units, squares, two_batches)
+    with pytest.raises(ValueError, match="draw_batches gave 2 batches; it must give as many as st"):
+        train(1, 2, 3, task=few, save=tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+    train(1, 2, 2, task=few, save=tmp_path / "c")
+    with pytest.raises(ValueError, match="draw_batches gave 2 batches"):
+        train(1, 2, 4, task=few, resume=tmp_path / "c")
+
+
+def test_a_task_that_does_not_say_what_it_is_goes_on_somehow(tmp_path):
+    plain = Task(linear_units, squares, batches_without_end)
+    train(1, 2, 1, task=plain, save=tmp_path / "c")
+    assert train(1, 2, 2, task=plain, resume=tmp_path / "c").continues == "unknown"
+    told = Task(linear_units, squares, batches_without_end, {"what": "linear"})
+    train(1, 2, 1, task=told, save=tmp_path / "c")
+    assert train(1, 2, 2, task=told, resume=tmp_path / "c").continues == "bitwise"
 
 
 def test_frozen_parameters_are_counted_on_every_rank():

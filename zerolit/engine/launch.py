@@ -8,6 +8,7 @@ Under `torchrun` the ranks exist already, on one machine or many, and are used a
 import atexit
 import multiprocessing as mp
 import os
+import pickle
 import shutil
 import socket
 import tempfile
@@ -15,6 +16,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any, cast
 
@@ -51,7 +53,7 @@ def launch(
             expect. No process, port or file is left behind.
         ValueError: a size below 1, or not that of `torchrun`; another device, or too few of them;
             another timeout or device than the first launch under `torchrun`; a network interface
-            that this machine lacks.
+            that this machine lacks; functions that processes cannot import.
     """
     if size < 1:
         raise ValueError(f"size is {size}; it must be at least 1")
@@ -59,6 +61,7 @@ def launch(
     if under_torchrun():
         return _under_torchrun(function, size, arguments, timeout, device, on_tell)
     _refuse_device(device, size)
+    _refuse_unsendable(function, arguments)
     folder = Path(tempfile.mkdtemp(prefix="zerolit-"))
     ranks: list[Rank] = []
     try:
@@ -91,6 +94,14 @@ def _refuse_device(device: str, ranks_here: int) -> None:
             f"device is 'cuda' with {ranks_here} ranks on this machine, which has {found} GPUs; "
             "every rank needs one of its own"
         )
+
+
+def _refuse_unsendable(function: Callable, arguments: tuple) -> None:
+    """Processes import functions by their names."""
+    try:
+        ForkingPickler.dumps((function, arguments))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(f"processes need functions from the top of a module: {error}") from None
 
 
 def _start(job: Job) -> Rank:
@@ -185,10 +196,12 @@ def _under_torchrun(
         join(device, int(os.environ["LOCAL_RANK"]), timeout)
         atexit.register(dist.destroy_process_group)
         _joined.append((timeout, device))
-    if _joined != [(timeout, device)]:  # a second group would meet the first one's addresses
+    if _joined and _joined != [
+        (timeout, device)
+    ]:  # a second group would meet the first one's addresses
         raise ValueError(
             f"timeout is {timeout:g}, device {device!r}; under torchrun all launches share the "
-            f"first one's group, with {_joined}"
+            f"first one's group, with timeout {_joined[0][0]:g} and device {_joined[0][1]!r}"
         )
     results: list[Any] = [None] * size
     dist.all_gather_object(results, function(*arguments))

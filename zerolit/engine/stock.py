@@ -36,7 +36,7 @@ from zerolit.comm import ring
 from zerolit.zero import TINY_GPT, Task, checkpoint
 from zerolit.zero.dcp import is_one
 from zerolit.zero.task import Batch
-from zerolit.zero.train import one_thread, share_out
+from zerolit.zero.train import one_thread, refuse_too_few, share_out
 
 from .count import Call, Calls, at_rest, written
 from .drive import all_gather, all_reduce, as_gloo_cuts, ddp_hook, reduce_scatter
@@ -141,8 +141,8 @@ def fsdp2(
                 unit.set_force_sum_reduction_for_comms(True)
                 unit.set_gradient_divide_factor(1.0)
             if gather is not None:
-                unit.set_custom_all_gather(_Plugged(gather))
-                unit.set_custom_reduce_scatter(_Plugged(scatter))
+                unit.set_custom_all_gather(ForFSDP2(gather))
+                unit.set_custom_reduce_scatter(ForFSDP2(scatter))
     return model, torch.optim.AdamW(model.parameters(), **ADAMW)
 
 
@@ -170,8 +170,9 @@ def _ranks_of_a_replica(size: int) -> int:
     return size // replicas
 
 
-class _Plugged(AllGather, ReduceScatter):
-    """One of our collectives in the form that FSDP2 asks for; it allocates the buffers, too.
+class ForFSDP2(AllGather, ReduceScatter):
+    """One of our collectives as FSDP2's `set_custom_all_gather` and `set_custom_reduce_scatter`
+    ask for it; it allocates the buffers, too.
 
     FSDP2 names every argument, and passes `op` to the reduce-scatter alone. It never waits for
     what is returned, so that a call that has ended, whatever `async_op` says, is right.
@@ -277,13 +278,14 @@ def _run(
         raise ValueError(f"steps is {steps}; {resume} has {done} already, so ask for more")
     losses = []
     with one_thread():
-        for x, y in islice(task.draw_batches(steps, batch_size), done, None):
+        for x, y in islice(task.draw_batches(steps, batch_size), done, steps):
             adamw.zero_grad()
             before = written()
             with Calls() as calls:
                 losses.append(take_step(model, adamw, task, (x.to(device), y.to(device)), shipped))
             after, stored = written(), at_rest(model, adamw)
             tell("step")
+    refuse_too_few(done + len(losses), steps)
     if save:
         _save(save, model, adamw)
     sent = after - before if before is not None and after is not None else None
@@ -309,7 +311,15 @@ def _save(folder: Path, model: nn.Module, adamw: Any) -> None:
 
 
 def _load(folder: Path, model: nn.Module, adamw: Any) -> int:
-    """Restore, whatever number of ranks saved it, or `zerolit.zero.checkpoint.export` wrote it."""
+    """Restore, whatever number of ranks saved it, or `zerolit.zero.checkpoint.export` wrote it.
+
+    What is trained must be there; frozen parameters and buffers stay as the task made them.
+    """
+    there = dcp.FileSystemReader(folder).read_metadata().state_dict_metadata
+    for name, parameter in model.named_parameters():
+        key = f"model.{name.removeprefix('module.')}"
+        if parameter.requires_grad and key not in there:
+            raise ValueError(f"{folder} lacks {key}, which is trained here")
     parameters, state = get_state_dict(model, adamw)
     whole: dict[str, Any] = {"model": parameters, "optim": state}
     partial_load = DefaultLoadPlanner(allow_partial_load=True)  # ours has what is trained only

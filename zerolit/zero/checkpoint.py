@@ -28,6 +28,7 @@ from .unit import FlatUnit
 
 INDEX = "index.json"
 VECTORS = ("parameters", "m", "v")
+_PARTS = re.compile(r"index\.json|rank-\d{5}\.pt|\.metadata|.*\.distcp")  # a checkpoint's files
 ORDER = ("accumulate", "units", "cut", "direction", "divide", "master_dtype")  # of a recipe
 
 
@@ -71,8 +72,8 @@ def how_it_continues(saved: dict[str, Any], now: dict[str, Any]) -> str:
     Raises:
         ValueError: the checkpoint is of another model.
     """
-    if not saved:
-        return "unknown"  # PyTorch's own do not say how they were trained
+    if not saved or not now["model"]:
+        return "unknown"  # PyTorch's own do not say how they were trained, nor tasks what they are
     for name, value in now["model"].items():
         there = saved["model"].get(name)
         if there != value:
@@ -87,8 +88,15 @@ def refuse_place(folder: Path) -> None:
     thing than a checkpoint."""
     if not folder.parent.is_dir():
         raise ValueError(f"{folder} cannot be saved to: {folder.parent} is not a folder")
-    if folder.exists() and not (dcp.is_one(folder) or (folder / INDEX).is_file()):
+    if not folder.exists():
+        return
+    if not folder.is_dir() or not (dcp.is_one(folder) or (folder / INDEX).is_file()):
         raise ValueError(f"{folder} exists and is not a checkpoint; choose another place")
+    for file in folder.iterdir():
+        if not _PARTS.fullmatch(file.name):
+            raise ValueError(f"{file} is no part of a checkpoint; choose another place")
+    if not dcp.is_one(folder):
+        _read_index(folder)
 
 
 def find(folder: Path, steps: int) -> None:
@@ -111,6 +119,8 @@ def export(folder: Path, target: Path) -> None:
     """Write a checkpoint anew in torch.distributed.checkpoint's format, for DDP or FSDP2."""
     if dcp.is_one(folder):
         raise ValueError(f"{folder} is in that format already")
+    if target.exists():
+        raise ValueError(f"{target} exists; choose another place")
     saved = load(folder)
     dcp.write(target, saved.step, saved.about, saved.tensors)
 
@@ -240,7 +250,7 @@ def _read_index(folder: Path) -> dict:
     try:
         index = json.loads(path.read_text())
         digest = index.pop("digest")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise ValueError(f"{path} is missing; {folder} is not a checkpoint") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{path} is damaged: it is not the index of a checkpoint") from None

@@ -28,7 +28,7 @@ class Run:
         padded: elements of all units with their padding; `parameters` has Ψ of them.
         continues: after a resume, "bitwise" if the two runs are one to the bit; "to rounding" if
             the order of sums is another, "with another recipe" if more than that is; "unknown" if
-            the checkpoint is PyTorch's own.
+            the checkpoint is PyTorch's own, or the task has no `about`.
     """
 
     parameters: Tensor

@@ -1,5 +1,6 @@
 """What is trained, and on what: the tiny GPT, or a model of one's own."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -28,10 +29,12 @@ class Task:
     """What is trained, and on what; every rank makes it for itself, to the same bits.
 
     Attributes:
-        make_units: `() -> modules`, the model in a row: each is fed with what the one before gave.
+        make_units: `() -> modules`, the model in a row: each takes one tensor, which it must not
+            change in place, and gives one to the next.
         loss_sum: `(output of the last one, y) -> loss`, summed over the elements of y.
         draw_batches: `(steps, batch_size) -> that many (x, y)`, for all ranks together.
-        about: what tells the model from another one when a checkpoint is read, such as its sizes.
+        about: what tells the task from another one when a checkpoint is read, such as its sizes and
+            its text; without it a resumed run cannot say whether it goes on to the bit.
     """
 
     make_units: Callable[[], Sequence[nn.Module]]
@@ -63,7 +66,8 @@ def tiny_gpt(config: Config = BASE_CONFIG, text: str | None = None) -> Task:
     if config.width % config.heads:
         raise ValueError(f"width is {config.width}; it must be a multiple of heads, {config.heads}")
     draw = partial(draw_batches, context=config.context, text=text)
-    return Task(partial(_units, config), loss_sum, draw, dict(vars(config)))
+    about = {**vars(config), "text": text and hashlib.sha256(text.encode()).hexdigest()}
+    return Task(partial(_units, config), loss_sum, draw, about)
 
 
 def _units(config: Config) -> list[nn.Module]:

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
 
 from zerolit.comm import CommLog, ProtocolError, RankProgram, Swap, simulate, tap
 
@@ -122,12 +124,21 @@ def run_steps(
     done, continues = go_on(resume, workers, job.steps, job.about)
     losses = []
     with one_thread():
-        for x, y in islice(job.task.draw_batches(job.steps, job.batch_size), done, None):
+        for x, y in islice(job.task.draw_batches(job.steps, job.batch_size), done, job.steps):
             log = CommLog(job.size)  # only the last step's is told
             batches = share_out(x.to(job.device), y.to(job.device), job.size, job.recipe.accumulate)
             losses.append(take_step(batches, log))
             counts = [end_step(worker, log) for worker in workers]
+    refuse_too_few(done + len(losses), job.steps)
     return losses, continues, counts
+
+
+def refuse_too_few(batches: int, steps: int) -> None:
+    """Raise a ValueError if a task's batches ended before the run."""
+    if batches < steps:
+        raise ValueError(
+            f"draw_batches gave {batches} batches; it must give as many as steps, {steps}"
+        )
 
 
 def go_on(
@@ -173,7 +184,11 @@ def make_worker(
     Args:
         modules: the model's units, each fed with what the one before gave.
         loss: `(output of the last unit, y) -> summed loss`.
+
+    Raises:
+        ValueError: no modules, or some with dropout or batch norm.
     """
+    refuse_what_varies(modules)
     memory, units = Memory(), list[FlatUnit]()
     model = nn.Sequential(*modules)
     for module in modules if recipe.units == "block" else [model]:
@@ -185,6 +200,19 @@ def make_worker(
         _hold_parameters(worker, unit, n, sliced=stage == 3)
         worker.adamw[unit.name] = unit.optimizer(n, recipe.lr, recipe.wd)
     return worker
+
+
+def refuse_what_varies(modules: Sequence[nn.Module]) -> None:
+    """Raise a ValueError for modules whose output varies from run to run, or with the share.
+
+    ZeRO-3 runs a module twice and takes both outputs for the same; ranks must agree on a batch.
+    """
+    if not modules:
+        raise ValueError("make_units gave no modules; a model has at least one")
+    for module in nn.Sequential(*modules).modules():
+        drops = isinstance(module, _DropoutNd) and module.p > 0
+        if module.training and (drops or isinstance(module, _BatchNorm)):
+            raise ValueError(f"the model contains {module}, whose output is not the same each time")
 
 
 def _hold_parameters(worker: Worker, unit: FlatUnit, n: int, sliced: bool) -> None:
