@@ -93,12 +93,6 @@ def killed_in_a_smaller_group():
         drive(iter_swap(Swap(frm=1, like=x, phase="pair")), group)
 
 
-def mixes_phases_and_goes_on():
-    other(torch.ones(8), "parameters" if rank() == 1 else "gradients")
-    for _ in range(30):
-        other(torch.ones(8))
-
-
 def sends_more_than_is_expected():
     x = torch.ones(2)
     if rank() == 0:

@@ -14,9 +14,10 @@ import torch
 
 from tests.engine import jobs
 from zerolit.comm import Chunks, simulate
-from zerolit.engine import EngineError, launch
+from zerolit.engine import EngineError, launch, status
 from zerolit.engine.launch import unguarded
 from zerolit.engine.stock import beside_gloo
+from zerolit.engine.watch import Rank, Watch
 
 SIZE = 4
 
@@ -164,10 +165,13 @@ def test_if_the_launcher_is_killed_its_ranks_and_files_go_too(tmp_path):
     assert list(tmp_path.glob("zerolit-*")) == []
 
 
-def test_a_mismatch_that_is_over_is_still_told():
-    """The ranks go on at once, and their latest messages are others."""
-    error = failed(jobs.mixes_phases_and_goes_on, timeout=60)
-    assert "in phase 'parameters'" in error.cause and "in phase 'gradients'" in error.cause
+def test_a_mismatch_that_is_over_when_looked_at_again_is_still_told(monkeypatch):
+    """The ranks went on, and their latest messages are others."""
+    ranks = [Rank(None, None, mp.RawArray("c", status.LENGTH)) for _ in range(2)]
+    watch, looks = Watch(ranks, 1.0, print), iter([{(0, 1): ("this", "that")}, {}])
+    monkeypatch.setattr(watch, "_misfits", lambda: next(looks))
+    with pytest.raises(EngineError, match="rank 0 sends this to rank 1, which expects that"):
+        watch._misfit()
 
 
 def test_of_a_pair_that_does_not_fit_the_sender_is_named():
