@@ -72,8 +72,7 @@ def wire_table(theory: Mapping[str, float], ranks: int, steps: int) -> Table:
         ran = stock(name, ranks, steps)
         by_algorithm, written = _sent(ran)
         assert written is None or 1 <= written / by_algorithm < 1.02, (name, by_algorithm, written)
-        held = max(rank.stored.total() for rank in ran) / len(ran[0].parameters)
-        rows.append((f"stock {name}", expected, by_algorithm, written, held))
+        rows.append((f"stock {name}", expected, by_algorithm, written, _held(ran)))
     return Table("real-wire", columns, rows, {"n": ranks}, {"written": "rel 0.005"})
 
 
@@ -88,6 +87,11 @@ def _sent(ran: Sequence[Trained]) -> tuple[float, float | None]:
     return called, sum(counts) / whole if counts else None
 
 
+def _held(ran: Sequence[Trained]) -> float:
+    """What the fullest rank stores at rest, over Ψ."""
+    return max(rank.stored.total() for rank in ran) / len(ran[0].parameters)
+
+
 def stock_table(which: str, ran: Sequence[Trained]) -> Table:
     """One run of PyTorch's own: losses, sent and stored."""
     columns = {
@@ -100,9 +104,8 @@ def stock_table(which: str, ran: Sequence[Trained]) -> Table:
     }
     losses = [sum(rank.losses[i] for rank in ran) for i in (0, -1)]
     psi = len(ran[0].parameters)
-    held = max(rank.stored.total() for rank in ran) / psi
     facts = {"n": len(ran), "steps": len(ran[0].losses), "psi": f"{psi:,}"}
-    return Table("stock", columns, [(f"stock {which}", *losses, *_sent(ran), held)], facts)
+    return Table("stock", columns, [(f"stock {which}", *losses, *_sent(ran), _held(ran))], facts)
 
 
 # One step, message by message

@@ -13,8 +13,8 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
@@ -62,11 +62,7 @@ def launch(
         return _under_torchrun(function, size, arguments, timeout, device, on_tell)
     _refuse_device(device, size)
     _refuse_unsendable(function, arguments)
-    folder = Path(tempfile.mkdtemp(prefix="zerolit-"))
-    ranks: list[Rank] = []
-    try:
-        for rank in range(size):
-            ranks.append(_start(Job(rank, size, folder, function, arguments, timeout, device)))
+    with _started(function, size, arguments, timeout, device) as ranks:
         results = Watch(ranks, timeout, on_tell).until_the_end()
         for one in ranks:
             with suppress(BrokenPipeError):
@@ -74,8 +70,6 @@ def launch(
         for one in ranks:
             one.process.join(5)  # its own end takes a moment
         return results
-    finally:
-        _stop(ranks, folder)
 
 
 def _refuse_interface() -> None:
@@ -104,6 +98,21 @@ def _refuse_unsendable(function: Callable, arguments: tuple) -> None:
         raise ValueError(f"processes need functions from the top of a module: {error}") from None
 
 
+@contextmanager
+def _started(
+    function: Callable, size: int, arguments: tuple, timeout: float, device: str
+) -> Iterator[list[Rank]]:
+    """Ranks at work; afterwards no process, pipe or file of theirs is left."""
+    folder = Path(tempfile.mkdtemp(prefix="zerolit-"))
+    ranks: list[Rank] = []
+    try:
+        for rank in range(size):
+            ranks.append(_start(Job(rank, size, folder, function, arguments, timeout, device)))
+        yield ranks
+    finally:
+        _stop(ranks, folder)
+
+
 def _start(job: Job) -> Rank:
     context = mp.get_context("forkserver")
     context.set_forkserver_preload(["zerolit.engine"])
@@ -122,11 +131,7 @@ def unguarded(function: Callable, size: int, *arguments: Any, timeout: float) ->
     group. Returns lines such as `"rank 0: RuntimeError: …"`; nothing for a rank that hangs.
     """
     told: list[str] = []
-    folder = Path(tempfile.mkdtemp(prefix="zerolit-"))
-    ranks: list[Rank] = []
-    try:
-        for rank in range(size):
-            ranks.append(_start(Job(rank, size, folder, function, arguments, timeout, "cpu")))
+    with _started(function, size, arguments, timeout, "cpu") as ranks:
         deadline = time.monotonic() + timeout + 2
         waiting = {one.pipe: one for one in ranks}
         while waiting and (left := deadline - time.monotonic()) > 0:
@@ -134,8 +139,6 @@ def unguarded(function: Callable, size: int, *arguments: Any, timeout: float) ->
                 one = waiting.pop(cast(Connection, pipe))
                 told.append(f"rank {ranks.index(one)}: {_last_words(one)}")
         return told
-    finally:
-        _stop(ranks, folder)
 
 
 def _last_words(rank: Rank) -> str:
@@ -153,7 +156,6 @@ def _last_words(rank: Rank) -> str:
 
 
 def _stop(ranks: list[Rank], folder: Path) -> None:
-    """Leave no process, pipe or file behind."""
     for rank in ranks:
         rank.process.kill()
     for rank in ranks:

@@ -273,10 +273,10 @@ def _run(
 ) -> Trained:
     """As one of the ranks that there are."""
     model, adamw = STOCK[which](task, device, shipped)
-    done = _load(resume, model, adamw) if resume else 0
-    if done >= steps:
-        raise ValueError(f"steps is {steps}; {resume} has {done} already, so ask for more")
-    losses = []
+    done, losses = 0, []
+    if resume:
+        done = _load(resume, model, adamw)
+        checkpoint.refuse_over(resume, done, steps)
     with one_thread():
         for x, y in islice(task.draw_batches(steps, batch_size), done, steps):
             adamw.zero_grad()

@@ -283,11 +283,11 @@ def restore(checkpoint: Checkpoint, workers: Sequence[Worker]) -> None:
     _refuse_another_model(checkpoint, workers[0].units)
     parameters = checkpoint.tensors["parameters"]
     zeros = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
+    known = {kind: zeros | tensors for kind, tensors in checkpoint.tensors.items()}
     for worker in workers:
-        for kind, tensors in checkpoint.tensors.items():
+        for kind, tensors in known.items():  # who has no m and v was never updated
             for unit in worker.units:
-                known = zeros | dict(tensors)  # no m and v: never updated
-                _restore_unit(worker, unit, kind, [known[name] for name in unit.names])
+                _restore_unit(worker, unit, kind, [tensors[name] for name in unit.names])
         for adamw in worker.adamw.values():
             adamw.steps = checkpoint.step
 
