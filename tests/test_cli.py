@@ -62,7 +62,7 @@ def test_a_build_that_fails_says_where_and_exits_1(tiny_broken):
 
 @pytest.fixture
 def tiny_broken(tmp_path):
-    from tests.site.conftest import TinySite
+    from tests.press.conftest import TinySite
 
     site = TinySite(tmp_path)
     site.add('```python exec="true" id="b"\n1 / 0\n```')

@@ -15,8 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from zerolit.comm import CommLog, ring_all_reduce
 
 if TYPE_CHECKING:
-    from zerolit.book.build import Built
     from zerolit.book.table import Table
+    from zerolit.press.build import Built
     from zerolit.zero import Task
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -123,7 +123,7 @@ def _add_pages(commands: "Commands") -> None:
 
 
 def _ring(options: argparse.Namespace) -> int:
-    from zerolit.book.tables import hops_table
+    from zerolit.book.ring_all_reduce import hops_table
 
     if options.ranks < 1:
         raise ValueError(f"--ranks is {options.ranks}; it must be at least 1")
@@ -136,7 +136,7 @@ def _ring(options: argparse.Namespace) -> int:
 
 
 def _scaling(options: argparse.Namespace) -> int:
-    from zerolit.book.tables import time_table, traffic_table
+    from zerolit.book.traffic_and_time import time_table, traffic_table
     from zerolit.plan import Training
 
     console = Console()
@@ -146,7 +146,7 @@ def _scaling(options: argparse.Namespace) -> int:
 
 
 def _data_parallel(options: argparse.Namespace) -> int:
-    from zerolit.book.training import batch_table, bigger_batch
+    from zerolit.book.bigger_batch import batch_table, bigger_batch
 
     _at_least_one(options, "ranks", "steps")
     with _progress() as progress:
@@ -197,7 +197,7 @@ def _task(options: argparse.Namespace) -> "Task":
 
 def _stages_table(options: argparse.Namespace, progress: Progress) -> "Table":
     """Stage 0 and those asked for, or all; one alone if it is saved or resumed."""
-    from zerolit.book.training import stages_table
+    from zerolit.book.zero import stages_table
     from zerolit.engine import is_rank_0
 
     stages = range(4) if options.stage is None else sorted({0, options.stage})
@@ -218,13 +218,13 @@ def _stages_table(options: argparse.Namespace, progress: Progress) -> "Table":
 
 def _trainer(options: argparse.Namespace) -> Callable:
     from zerolit import engine, zero
-    from zerolit.book.training import THREADS
+    from zerolit.book.runs import THREADS
 
     return engine.train if options.engine == "torch" else partial(zero.train, threads=THREADS)
 
 
 def _stock_table(options: argparse.Namespace, progress: Progress) -> "Table":
-    from zerolit.book.engine import stock_table
+    from zerolit.book.real_processes import stock_table
     from zerolit.engine import stock
 
     bar, which = progress.add_task("training", total=options.steps), STOCK[options.stock]
@@ -243,7 +243,7 @@ def _stock_table(options: argparse.Namespace, progress: Progress) -> "Table":
 
 
 def _trace(options: argparse.Namespace) -> int:
-    from zerolit.book.engine import trace_table
+    from zerolit.book.real_processes import trace_table
 
     _at_least_one(options, "ranks")
     with Console(stderr=True).status("one step on real processes"):
@@ -253,7 +253,7 @@ def _trace(options: argparse.Namespace) -> int:
 
 
 def _at_scale(options: argparse.Namespace) -> int:
-    from zerolit.book.engine import scale_table
+    from zerolit.book.real_processes import scale_table
 
     with Console(stderr=True).status("PyTorch's own FSDP2, on tensors without content"):
         table = scale_table(tuple(options.ranks), options.layers, options.width)
@@ -281,7 +281,7 @@ def _progress(disable: bool = False) -> Progress:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from zerolit.book.build import build_site
+    from zerolit.press.build import build_site
 
     def build(root: Path, on_page: Callable[[str], None]) -> "Built":
         return build_site(root, on_page, options.accept, not options.no_swap_on_drift)
@@ -300,8 +300,8 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from zerolit.book.build import check_site
-    from zerolit.book.report import report
+    from zerolit.press.build import check_site
+    from zerolit.press.report import report
 
     if options.report and not options.report.parent.is_dir():
         raise ValueError(f"--report is {options.report}; its folder does not exist")
@@ -316,7 +316,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _run_pages(command: str, run: Callable) -> tuple[Path, "Built | None", str]:
     """Run `run(root, on_page)` with a progress bar; None where it failed, and why."""
-    from zerolit.book.build import BuildFailed, count_pages, find_root
+    from zerolit.press.build import BuildFailed, count_pages, find_root
 
     root = Path.cwd()
     try:

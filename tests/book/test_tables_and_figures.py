@@ -1,16 +1,24 @@
 """Tables and figures: what they show, in both languages, and what they refuse."""
 
+import ast
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from zerolit.book import Table, ring_steps
-from zerolit.book.draw import holdings
+import zerolit.book
 from zerolit.book.figure import INK, SERIES, canvas, render
-from zerolit.book.labels import LABELS, label
-from zerolit.book.page import open_page
+from zerolit.book.holding import holdings
+from zerolit.book.ring_all_reduce import ring_steps
+from zerolit.book.table import Column, Table
+from zerolit.book.words import Word, Words, choose
 from zerolit.comm import CommLog, ring_all_reduce
+from zerolit.press.page import open_page
+
+BOOK = Path(zerolit.book.__file__).parent
+STEP, PHASE = Column("step", ",d", "step", "步"), Column("phase", "s", "phase", "阶段")
+CAPTION = Words("{n} numbers", "{n} 个数")
 
 
 @pytest.fixture(params=["en", "zh"])
@@ -27,36 +35,55 @@ def log():
     return log
 
 
-def test_every_label_has_both_languages_with_the_same_blanks():
-    for english, chinese in LABELS.values():
-        assert english and chinese
-        blanks = [set(re.findall(r"\{(\w+)\}", words)) for words in (english, chinese)]
-        assert blanks[0] == blanks[1], english
+def pairs(tree: ast.AST):
+    """Every English text beside its Chinese one: in Words, Word, Column, and tuples of two."""
+    skip = {"Words": 0, "Word": 1, "Column": 2}
+    for node in ast.walk(tree):
+        parts = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in skip:
+            parts = node.args[skip[node.func.id] :]
+        elif isinstance(node, ast.Dict):
+            yield from (v.elts for v in node.values if isinstance(v, ast.Tuple))
+        if len(parts) >= 2:
+            yield parts[:2]
 
 
-def test_a_label_that_is_unknown():
-    with pytest.raises(KeyError, match="nonsense"):
-        label("nonsense", "en")
+def test_words_have_both_languages_with_the_same_blanks():
+    found = 0
+    for path in BOOK.glob("*.py"):
+        for pair in pairs(ast.parse(path.read_text())):
+            if not all(isinstance(part, ast.Constant) for part in pair):
+                continue
+            english, chinese = (part.value for part in pair)
+            found += 1
+            assert english and chinese, path
+            blanks = [set(re.findall(r"\{(\w+)[:}]", words)) for words in (english, chinese)]
+            assert blanks[0] == blanks[1], english
+    assert found > 100
+
+
+def test_a_word_that_is_unknown():
+    with pytest.raises(ValueError, match="there are no words for 'nonsense'; there are for yes"):
+        choose("nonsense", {"yes": ("yes", "是")})
 
 
 def test_a_table_as_html(language):
-    html = str(
-        Table("traffic-counted", {"step": ",d", "phase": "label"}, [(1200, "yes")], {"n": 7})
-    )
+    row = (1200, Word("yes", "yes", "是"))
+    html = str(Table("traffic-counted", CAPTION, [STEP, PHASE], [row], {"n": 7}))
     assert 'id="traffic-counted"' in html and '<th scope="col"' in html
     assert '<td class="zl-number">1,200</td>' in html
     assert f"<td>{'是' if language == 'zh' else 'yes'}</td>" in html
-    assert label("table traffic-counted", language, n=7) in html
+    assert ("7 个数" if language == "zh" else "7 numbers") in html
 
 
 def test_a_cell_is_escaped_and_none_is_a_dash():
-    html = str(Table("ring-proofs", {"step": "d", "values": "s"}, [(None, "<b>")]))
+    html = str(Table("ring-proofs", CAPTION, [STEP, PHASE], [(None, "<b>")], {"n": 1}))
     assert "<td>&lt;b&gt;</td>" in html and '<td class="zl-number">–</td>' in html
 
 
 def test_a_row_of_another_length():
     with pytest.raises(ValueError, match="table ring-proofs: a row has 1 cells; it must have 2"):
-        Table("ring-proofs", {"step": "d", "values": "s"}, [(1,)])
+        Table("ring-proofs", CAPTION, [STEP, PHASE], [(1,)])
 
 
 def test_holdings_follow_the_ring(log):
@@ -92,4 +119,4 @@ def test_chinese_beside_a_formula_is_refused():
     with canvas(2, 1) as figure:
         figure.text(0.5, 0.5, "步数 $p$")
         with pytest.raises(ValueError, match=r"figure ring-steps: '步数 \$p\$' mixes Chinese"):
-            render("ring-steps", figure, {})
+            render("ring-steps", figure, CAPTION, CAPTION, {})

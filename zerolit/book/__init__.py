@@ -1,16 +1,9 @@
-"""What the pages print: tables, figures, named results, and the gate of the build."""
+"""What the pages print: one module a chapter, named as its page, with its tables, figures, words.
 
-from .draw import efficiency_curve, home_discs, ring_steps, time_curve
-from .ledger import rounding
-from .page import result
-from .table import Table
+Shared by chapters: `table`, `figure`, `words`, `holding` (who is in which chunk) and `runs`
+(trainings that several pages show). A chapter imports no other chapter.
+"""
 
-__all__ = [
-    "Table",
-    "efficiency_curve",
-    "home_discs",
-    "result",
-    "ring_steps",
-    "rounding",
-    "time_curve",
-]
+from zerolit.press import result, rounding
+
+__all__ = ["result", "rounding"]

@@ -16,9 +16,10 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from .labels import label
-from .page import current
+from zerolit.press import current
+
 from .table import permalink
+from .words import Words
 
 INK, FAINT, PAPER = "#010101", "#020202", "#030303"
 SERIES = ("#a10001", "#a20002", "#a30003", "#a40004")  # one per line or card
@@ -60,20 +61,22 @@ def canvas(width: float, height: float) -> Iterator[Figure]:
 def render(
     name: str,
     figure: Figure,
+    caption: Words,
+    alt: Words,
     facts: dict[str, Any],
-    caption: dict | None = None,
+    shown: dict[str, Any] | None = None,
     tolerances: dict[str, str] | None = None,
     data: dict[str, Any] | None = None,
 ) -> str:
     """The figure as HTML, with caption and text alternative in the language of the page.
 
     Args:
-        name: the figure's id; the labels `figure <name>` and `alt <name>` say what it shows.
+        name: the figure's id.
         figure: what was drawn inside `canvas`.
-        facts: what the text alternative is filled with: computed from the drawn data.
-        caption: what the caption is filled with, if anything.
+        alt: the text alternative.
+        facts: what it is filled with: computed from the drawn data.
+        shown: what the caption is filled with, if anything.
         tolerances: by fact or line, how far a rebuild may be off, if not by default.
-
         data: what is drawn other than as lines.
 
     Facts, data and every line enter the ledger.
@@ -87,9 +90,9 @@ def render(
     for key, value in (facts | (data or {}) | _lines(figure)).items():
         current().record(f"{name}.{key}", value, (tolerances or {}).get(key, ""))
     svg = _paint(name, _svg(figure))
-    alt = escape(label(f"alt {name}", language, **facts), quote=True)
-    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{alt}" ', 1)
-    text = escape(label(f"figure {name}", language, **(caption or {})))
+    label = escape(alt.fill(language, **facts), quote=True)
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+    text = escape(caption.fill(language, **(shown or {})))
     return (
         f'<figure class="zl-figure" id="{name}"><div class="zl-scroll" tabindex="0">{svg}</div>'
         f"<figcaption>{text}{permalink(name)}</figcaption></figure>\n"

@@ -7,8 +7,63 @@ from typing import Any
 
 import rich.table
 
-from .labels import UNITS, label
-from .page import current
+from zerolit.press import current
+
+from .words import Word, Words
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        key: its name in the ledger, after the table's.
+        spec: how its cells are shown: a format specification such as `",d"` or `".3f"`, `"s"` for
+            text as it is and for `Word`s, `"sentence"` for what may break, `"code"` for code,
+            `"link"` for a text and its address.
+        en, zh: its head.
+        unit: of its numbers, for the ledger.
+        tolerance: how far a rebuild may be off, if not by default; see `result`.
+    """
+
+    key: str
+    spec: str
+    en: str
+    zh: str
+    unit: str = ""
+    tolerance: str = ""
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its cells are numbers, which stand under each other."""
+        return self.spec not in ("s", "sentence", "link", "code")
+
+    @property
+    def align(self) -> str:
+        """The class of its cells."""
+        kind = "number" if self.numeric else "sentence" if self.spec == "sentence" else ""
+        return f' class="zl-{kind}"' if kind else ""
+
+    def head(self, language: str, facts: Mapping[str, Any]) -> str:
+        """What stands above it."""
+        return Words(self.en, self.zh).fill(language, **facts)
+
+    def text(self, value: Any, language: str) -> str:
+        """A cell as it is shown; None is a dash."""
+        if value is None:
+            return "–"
+        if isinstance(value, Word):
+            return value.words.fill(language)
+        if self.spec == "link":
+            return value[0]
+        return format(value, "" if self.spec in ("code", "sentence") else self.spec)
+
+    def html(self, value: Any, language: str) -> str:
+        """The same as HTML."""
+        text = escape(self.text(value, language))
+        if self.spec == "link" and value is not None:
+            return f'<a href="{escape(value[1])}">{text}</a>'
+        return f"<code>{text}</code>" if self.spec == "code" else text
 
 
 @dataclass
@@ -16,24 +71,21 @@ class Table:
     """Rows of numbers and words.
 
     Attributes:
-        name: the table's id on the page; its caption is the label `table <name>`.
-        columns: for each column its label and how its cells are shown: a format specification
-            such as `",d"` or `".3f"`, `"s"` for text as it is, `"sentence"` for what may break,
-            `"code"` for code, `"label"` for a word that is translated, `"link"` for a text and its
-            address.
-        rows: one sequence per row, as long as `columns`; None is shown as a dash.
+        name: the table's id on the page.
+        caption: what stands above it.
+        rows: one sequence per row, as long as `columns`.
         facts: what the placeholders of the caption and the columns are filled with.
-        caption_label: the caption's label, if it is another.
         linkable: whether the table is a place to link to; one that comes and goes is not.
-        tolerances: for a column, how far a rebuild may be off, if not by default; see `result`.
+
+    Raises:
+        ValueError: a row that is not as long as `columns`.
     """
 
     name: str
-    columns: Mapping[str, str]
+    caption: Words
+    columns: Sequence[Column]
     rows: Sequence[Sequence[Any]]
     facts: Mapping[str, Any] = field(default_factory=dict)
-    tolerances: Mapping[str, str] = field(default_factory=dict)
-    caption_label: str = ""
     linkable: bool = True
 
     def __post_init__(self) -> None:
@@ -49,83 +101,50 @@ class Table:
         """The table as HTML, in the language of the page."""
         language = current().language
         self._record()
-        classes = [_align(spec) for spec in self.columns.values()]
         head = "".join(
-            f'<th scope="col"{cls}>{escape(label(key, language, **self.facts))}</th>'
-            for key, cls in zip(self.columns, classes, strict=True)
+            f'<th scope="col"{column.align}>{escape(column.head(language, self.facts))}</th>'
+            for column in self.columns
         )
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td{cls}>{_html(value, spec, language)}</td>"
-                for value, spec, cls in zip(row, self.columns.values(), classes, strict=True)
-            )
-            + "</tr>\n"
-            for row in self.rows
-        )
+        body = "".join(f"<tr>{self._row(row, language)}</tr>\n" for row in self.rows)
         place = f'id="{self.name}"' if self.linkable else f'data-table="{self.name}"'
         link = permalink(self.name) if self.linkable else ""
+        caption = escape(self.caption.fill(language, **self.facts))
         return (
             f'<div class="zl-table" {place} tabindex="0" role="group" '
             f'aria-labelledby="{self.name}-caption">\n<table>'
-            f'<caption id="{self.name}-caption">{escape(self.caption(language))}'
+            f'<caption id="{self.name}-caption">{caption}'
             f"{link}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table>\n</div>\n"
+        )
+
+    def _row(self, row: Sequence[Any], language: str) -> str:
+        return "".join(
+            f"<td{column.align}>{column.html(value, language)}</td>"
+            for value, column in zip(row, self.columns, strict=True)
         )
 
     def _record(self) -> None:
         """Enter every column in the ledger."""
-        for i, key in enumerate(self.columns):
-            name, values = f"{self.name}.{key.replace(' ', '-')}", [row[i] for row in self.rows]
-            current().record(name, values, self.tolerances.get(key, ""), UNITS.get(key, ""))
-
-    def caption(self, language: str) -> str:
-        """The caption in one language."""
-        return label(self.caption_label or f"table {self.name}", language, **self.facts)
+        for i, column in enumerate(self.columns):
+            name, values = f"{self.name}.{column.key.replace(' ', '-')}", [r[i] for r in self.rows]
+            current().record(name, values, column.tolerance, column.unit)
 
     def text(self, language: str) -> list[list[str]]:
         """The cells as they are shown."""
-        specs = list(self.columns.values())
         return [
-            [_cell(value, spec, language) for value, spec in zip(row, specs, strict=True)]
+            [column.text(value, language) for value, column in zip(row, self.columns, strict=True)]
             for row in self.rows
         ]
 
     def terminal(self, language: str) -> rich.table.Table:
         """The table for a terminal."""
-        table = rich.table.Table(caption=self.caption(language), caption_justify="left")
-        for key, spec in self.columns.items():
-            table.add_column(
-                label(key, language, **self.facts), justify="right" if _numeric(spec) else "left"
-            )
+        caption = self.caption.fill(language, **self.facts)
+        table = rich.table.Table(caption=caption, caption_justify="left")
+        for column in self.columns:
+            justify = "right" if column.numeric else "left"
+            table.add_column(column.head(language, self.facts), justify=justify)  # type: ignore[arg-type]
         for row in self.text(language):
             table.add_row(*row)
         return table
-
-
-def _cell(value: Any, spec: str, language: str) -> str:
-    if value is None:
-        return "–"
-    if spec == "label":
-        return label(value, language)
-    if spec == "link":
-        return value[0]
-    return format(value, "" if spec in ("code", "sentence") else spec)
-
-
-def _html(value: Any, spec: str, language: str) -> str:
-    text = escape(_cell(value, spec, language))
-    if spec == "link" and value is not None:
-        return f'<a href="{escape(value[1])}">{text}</a>'
-    return f"<code>{text}</code>" if spec == "code" else text
-
-
-def _numeric(spec: str) -> bool:
-    return spec not in ("s", "sentence", "label", "link", "code")
-
-
-def _align(spec: str) -> str:
-    kind = "number" if _numeric(spec) else "sentence" if spec == "sentence" else ""
-    return f' class="zl-{kind}"' if kind else ""
 
 
 def permalink(name: str) -> str:

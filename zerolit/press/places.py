@@ -11,12 +11,12 @@ from posixpath import dirname, join, normpath
 from urllib.parse import unquote, urlsplit
 
 from .fences import PageError
-from .labels import label
 from .ledger import git, replace_file
 
 PUBLISHED = Path("docs/anchors.txt")  # every address ever published, a line each
 REDIRECTS = Path("docs/redirects.txt")  # old -> new, a line each
 _SENTENCE = re.compile(r"[.:;](?= |$)|[。：；]")  # where the first one of a caption ends
+_MOVED = {"en": "This page has moved:", "zh": "本页已移至："}
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 
@@ -247,8 +247,8 @@ def write_redirects(site: Path, redirects: dict[str, str]) -> None:
 
 def _stub(old: str, new: str, language: str) -> str:
     """A page at an old address that leads to the new one, with or without scripts."""
-    depth, moved = "../" * old.count("/"), label("moved", language)
-    return _STUB.format(language=language, moved=moved, depth=depth, new=depth + new)
+    depth = "../" * old.count("/")
+    return _STUB.format(language=language, moved=_MOVED[language], depth=depth, new=depth + new)
 
 
 def _new(page: str, redirects: dict[str, str]) -> str:

@@ -10,9 +10,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.site.browser import lacks, web_tool
-from tests.site.conftest import ALL, PAGES, ROOT
-from zerolit.book.places import forgotten
+from tests.press.browser import lacks, web_tool
+from tests.press.conftest import ALL, PAGES, ROOT
+from zerolit.press.places import forgotten
 
 
 def test_every_page_validates(site):
@@ -97,7 +97,7 @@ def test_answers_open_and_search_starts_by_keyboard(site, reader):
 
 
 def test_old_addresses_work_in_a_browser(tiny, reader):
-    from zerolit.book.build import build_site
+    from zerolit.press.build import build_site
 
     config = (tiny.root / "mkdocs.yml").read_text() + "extra_javascript: [assets/redirects.js]\n"
     (tiny.root / "mkdocs.yml").write_text(config)
@@ -137,7 +137,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 def test_two_builds_of_one_commit_are_the_same_bytes(site, tmp_path):
     """The other one in a process of its own, a moment later."""
-    code = "import sys; from pathlib import Path; from zerolit.book.build import build_into\n"
+    code = "import sys; from pathlib import Path; from zerolit.press.build import build_into\n"
     code += "build_into(Path(sys.argv[1]), Path(sys.argv[2]))"
     command = [sys.executable, "-c", code, str(ROOT), str(tmp_path / "site")]
     subprocess.run(command, check=True, capture_output=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.site.browser import chromium
-from zerolit.book.build import Built, build_into
+from tests.press.browser import chromium
+from zerolit.press.build import Built, build_into
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,7 +33,7 @@ site_dir: site
 use_directory_urls: false
 extra: {{seconds_per_page: 2}}
 theme: {{name: material, language: en, font: false}}
-hooks: ["{ROOT}/zerolit/book/hook.py"]
+hooks: ["{ROOT}/zerolit/press/hook.py"]
 plugins:
   search: {{}}
   markdown-exec: {{}}

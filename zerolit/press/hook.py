@@ -19,8 +19,8 @@ SECONDS_PER_PAGE = 300  # unless `extra: seconds_per_page` says something else
 NAMES = {"en": "English", "zh": "中文"}
 
 
-def _book(module: str):
-    return importlib.import_module(f"zerolit.book.{module}")
+def _press(module: str):
+    return importlib.import_module(f"zerolit.press.{module}")
 
 
 def _language(config) -> str:
@@ -41,8 +41,8 @@ def on_config(config):
     if _language(config) == "en":
         if "serve" in sys.argv:
             _forget_package()
-        _book("page").site.start()
-    _book("gate").wrap_fences(config.mdx_configs["pymdownx.superfences"]["custom_fences"])
+        _press("page").site.start()
+    _press("gate").wrap_fences(config.mdx_configs["pymdownx.superfences"]["custom_fences"])
     config.mdx_configs["pymdownx.snippets"]["base_path"] = [str(_root(config))]
     _check_notebooks(config)
     return config
@@ -70,23 +70,23 @@ def _check_notebooks(config) -> None:
 def on_nav(nav, config, files):
     """Remember the order of the pages."""
     if _language(config) == "en":
-        _book("page").site.pages = [page.file.dest_uri for page in nav.pages]
+        _press("page").site.pages = [page.file.dest_uri for page in nav.pages]
 
 
 def on_page_markdown(markdown, page, config, files):
     """Check the page's source, and start with nothing named."""
-    gate, uri, language = _book("gate"), page.file.src_uri, _language(config)
-    here = _book("page").open_page(f"{language}/{uri}", language)
+    gate, uri, language = _press("gate"), page.file.src_uri, _language(config)
+    here = _press("page").open_page(f"{language}/{uri}", language)
     gate.clear_sessions()
     gate.start_clock(config.extra.get("seconds_per_page", SECONDS_PER_PAGE))
-    site = _book("page").site
+    site = _press("page").site
     site.seconds[here.uri] = -time.perf_counter()
     with _plain_error():
         *source, here.sections = _check(gate, here.uri, page.file.content_string, markdown)
         if language == "en":
             site.sources[uri] = source
         elif uri not in site.sources:
-            raise _book("fences").PageError(f"zh/{uri}: there is no such page in English")
+            raise _press("fences").PageError(f"zh/{uri}: there is no such page in English")
         else:
             gate.check_twins(uri, site.sources[uri], source)
     return markdown
@@ -104,9 +104,9 @@ def on_page_content(html, page, config, files):
     """Fill in the named results, now that the page's blocks have run."""
     name = f"{_language(config)}/{page.file.src_uri}"
     with _plain_error():
-        html = _book("gate").fill_in(_book("page").current(), html)
-    _book("gate").stop_clock()
-    site = _book("page").site
+        html = _press("gate").fill_in(_press("page").current(), html)
+    _press("gate").stop_clock()
+    site = _press("page").site
     site.seconds[name] += time.perf_counter()
     site.on_page(name)
     return html
@@ -114,7 +114,7 @@ def on_page_content(html, page, config, files):
 
 def on_build_error(error, **_):
     """A page that failed is not waited for."""
-    _book("gate").stop_clock()
+    _press("gate").stop_clock()
 
 
 class _plain_error:
@@ -147,13 +147,13 @@ def on_page_context(context, page, config, nav):
 
 def on_post_page(output, page, config):
     """Repair what Material's templates get wrong."""
-    return _book("polish").polish(output, _language(config))
+    return _press("polish").polish(output, _language(config))
 
 
 def on_post_template(output_content, template_name, config):
     """The same for the page that a host shows where there is none."""
     if template_name == "404.html":
-        output_content = _book("polish").polish(output_content, _language(config))
+        output_content = _press("polish").polish(output_content, _language(config))
     return output_content
 
 
@@ -171,9 +171,9 @@ def on_post_build(config):
     )
     chinese.plugins.on_startup(command="build", dirty=False)
     build(chinese)
-    site = _book("page").site
+    site = _press("page").site
     missing = {f"zh/{uri}" for uri in site.sources} - set(site.seconds)
     if missing:
         raise PluginError(f"pages without a Chinese twin: {', '.join(sorted(missing))}")
     with _plain_error():
-        _book("finish").finish(_root(config), Path(config.site_dir), site)
+        _press("finish").finish(_root(config), Path(config.site_dir), site)

@@ -126,7 +126,9 @@ def plain(value: Any) -> Any:
         return plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    if isinstance(value, bool | int | str) or value is None:
+    if isinstance(value, str):
+        return str(value)  # no other string of a kind of its own
+    if isinstance(value, bool | int) or value is None:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)

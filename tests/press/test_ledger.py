@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from zerolit.book.fences import PageError
-from zerolit.book.ledger import (
+from zerolit.press.fences import PageError
+from zerolit.press.ledger import (
     EXACT,
     MACHINE,
     RELATIVE,
@@ -22,7 +22,7 @@ from zerolit.book.ledger import (
     rounding,
     write_reference,
 )
-from zerolit.book.page import Page
+from zerolit.press.page import Page
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from zerolit.book.build import build_site, check_site
 from zerolit.cli import main
+from zerolit.press.build import build_site, check_site
 
 PAGE = """
 # Home {{ #home }}
@@ -13,17 +13,20 @@ PAGE = """
 ## Numbers {{ #numbers }}
 
 ```python exec="true" id="b"
-from zerolit.book import Table, result, rounding
+from zerolit.book import result, rounding
+from zerolit.book.table import Column, Table
+from zerolit.book.words import Words
 result("tiny.count", {count})
 result("tiny.time", {time}, unit="s")
 result("tiny.gap", {gap}, tolerance=rounding(10))
-print(Table("ring-proofs", {{"step": "d", "values": "s"}}, [(1, "a"), ({cell}, "b")]))
+columns = [Column("step", "d", "step", "步"), Column("values", "s", "values", "内容")]
+print(Table("ring-proofs", Words("Hops", "各跳"), columns, [(1, "a"), ({cell}, "b")]))
 ```
 
-<!-- zerolit: status -->
-<!-- zerolit: environment -->
-<!-- zerolit: results index.md -->
-<!-- zerolit: places -->
+<!-- late: zerolit.book.reproduce.status -->
+<!-- late: zerolit.book.reproduce.ran_on -->
+<!-- late: zerolit.book.reproduce.results index.md -->
+<!-- late: zerolit.book.links.places -->
 """
 GOOD = {"count": 3, "time": 0.5, "gap": 1e-7, "cell": 2}
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from zerolit.book.build import BuildFailed, build_site
+from zerolit.press.build import BuildFailed, build_site
 
 
 def fails(tiny, told):

@@ -2,9 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .ledger import Drift, Ledger
+
+if TYPE_CHECKING:
+    from .places import Place
 
 
 @dataclass
@@ -43,6 +47,8 @@ class Site:
         accept: whether these results are to become the reference.
         drift: what of them the reference does not say; None before the comparison.
         unpublished: addresses that are not yet in the list of those ever published.
+        root: the folder of `mkdocs.yml`.
+        places: everything that can be linked to; None before they are looked for.
     """
 
     pages: list[str] = field(default_factory=list)
@@ -53,11 +59,13 @@ class Site:
     accept: bool = False
     drift: list[Drift] | None = None
     unpublished: list[str] = field(default_factory=list)
+    root: Path = Path()
+    places: "list[Place] | None" = None
 
     def start(self) -> None:
         """Forget an earlier build in this process."""
         self.pages, self.sources, self.seconds, self.ledger = [], {}, {}, Ledger()
-        self.drift, self.unpublished = None, []
+        self.drift, self.unpublished, self.places = None, [], None
 
 
 site = Site()

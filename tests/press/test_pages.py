@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page
 
-from tests.site.browser import web_tool
-from tests.site.conftest import ALL, PAGES
+from tests.press.browser import web_tool
+from tests.press.conftest import ALL, PAGES
 
 
 def test_every_page_is_tested(site):

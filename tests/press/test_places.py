@@ -6,8 +6,8 @@ import zlib
 
 import pytest
 
-from zerolit.book.fences import PageError
-from zerolit.book.places import (
+from zerolit.press.fences import PageError
+from zerolit.press.places import (
     Place,
     broken_links,
     check_published,

@@ -10,13 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.site.test_gate import fails
-from zerolit.book.build import BuildFailed, build_site, check_site
-from zerolit.book.ledger import REFERENCE
-from zerolit.book.places import PUBLISHED
+from tests.press.test_gate import fails
 from zerolit.cli import main
+from zerolit.press.build import BuildFailed, build_site, check_site
+from zerolit.press.ledger import REFERENCE
+from zerolit.press.places import PUBLISHED
 
-TABLE = "from zerolit.book import Table\ntable = Table('ring-proofs', {'step': 'd'}, [(1,)])"
+IMPORTS = """from zerolit.book.table import Column, Table
+from zerolit.book.words import Words
+caption, step = Words("Steps", "步"), Column("step", "d", "step", "步")
+"""
+TABLE = IMPORTS + "table = Table('ring-proofs', caption, [step], [(1,)])"
 BLOCKS = {
     "hangs": ("while True: pass", "block 'b': PageTimeout: the page takes longer than 2 s"),
     "hangs and catches everything": (
@@ -60,17 +64,23 @@ def test_a_block_that_waits_for_a_thread_that_hangs(tiny):
 
 
 def test_a_result_that_only_english_gives(tiny):
-    code = "from zerolit.book.page import current, result"
+    code = "from zerolit.press.page import current, result"
     code += "\nif current().language == 'en':\n    result('tiny.n', 1)\nprint(1)"
     tiny.add(f'```python exec="true" id="b"\n{code}\n```')
     fails(tiny, "zh/index.md: 'tiny.n' is not given when run again, for Chinese")
 
 
-@pytest.mark.parametrize("due", ["statsu", "results nopage.md"])
+LATE = {
+    "book.reproduce.statsu": "index.html: <!-- late: .*statsu --> cannot be filled in: .*'statsu'",
+    "nobook.status": "cannot be filled in: No module named 'zerolit.nobook'",
+    "book.reproduce.results nopage.md": "results of index.md are listed nowhere",
+}
+
+
+@pytest.mark.parametrize("due", LATE)
 def test_a_late_comment_that_nobody_knows(tiny, due):
-    tiny.add(f"<!-- zerolit: {due} -->")
-    told = "nobody knows what" if due == "statsu" else "results of index.md are listed nowhere"
-    fails(tiny, told)
+    tiny.add(f"<!-- late: zerolit.{due} -->")
+    fails(tiny, LATE[due])
 
 
 @pytest.mark.parametrize("code", ["1 / 0", "while True: pass", "raise SystemExit(0)"])
@@ -100,8 +110,8 @@ def test_a_block_that_gives_another_result_when_it_is_run_again(tiny):
 
 
 def test_a_cell_that_is_another_when_it_is_run_again(tiny):
-    code = "import random\nfrom zerolit.book import Table"
-    code += "\nprint(Table('ring-proofs', {'step': 'd'}, [(random.getrandbits(60),)]))"
+    code = IMPORTS + "import random"
+    code += "\nprint(Table('ring-proofs', caption, [step], [(random.getrandbits(60),)]))"
     tiny.add(f'```python exec="true" id="b"\n{code}\n```')
     fails(tiny, r"zh/index.md, block 'b': .*'ring-proofs.step' is .* when run again")
 
@@ -131,7 +141,7 @@ def full_disk(*_, **__):
     ("what", "told"),
     [
         ("mkdocs.utils.write_file", "No space left on device"),  # a page
-        ("zerolit.book.ledger.write_build", "No space left on device"),
+        ("zerolit.press.ledger.write_build", "No space left on device"),
         ("tempfile.mkdtemp", "the site could not be written: .*No space left on device"),
     ],
 )

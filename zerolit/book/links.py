@@ -1,0 +1,34 @@
+"""Link to a section: every place of the site, with its Markdown."""
+
+from zerolit.press import current
+from zerolit.press.page import Site
+
+from .table import Column, Table
+from .words import Words, choose
+
+_KINDS = {"section": ("section", "小节"), "table": ("table", "表"), "figure": ("figure", "图")}
+
+
+def places(site: Site, _: str) -> Table | None:
+    """Every place, with Markdown for both languages; the page's script completes the addresses."""
+    if site.places is None:
+        return None
+    language = current().language
+    root = "" if language == "en" else "../"
+    columns = [
+        Column("place", "link", "place", "位置"),
+        Column("kind", "s", "kind", "类别"),
+        Column("markdown en", "code", "Markdown, English page", "Markdown，英文页"),
+        Column("markdown zh", "code", "Markdown, Chinese page", "Markdown，中文页"),
+    ]
+    rows = [
+        (
+            (place.titles[language], place.address),
+            choose(place.kind, _KINDS),
+            f"[{place.titles['en']}]({root}{place.address})",
+            f"[{place.titles['zh']}]({root}zh/{place.address})",
+        )
+        for place in site.places
+    ]
+    caption = Words("{n} places.", "共 {n} 处。")
+    return Table("places", caption, columns, rows, {"n": len(rows)}, linkable=False)
