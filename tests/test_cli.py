@@ -56,7 +56,7 @@ def test_a_build_that_fails_says_where_and_exits_1(tiny_broken):
     run = subprocess.run(command, cwd=tiny_broken, capture_output=True, text=True)
     assert run.returncode == 1
     assert "zerolit build: failed, the last site is untouched" in run.stderr
-    assert "en/index.md, block 'b': ZeroDivisionError" in run.stderr
+    assert "en/index.md:12, block 'b': ZeroDivisionError" in run.stderr
     assert not (tiny_broken / "site").exists()
 
 

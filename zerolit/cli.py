@@ -116,8 +116,13 @@ def _add_pages(commands: "Commands") -> None:
         "--accept", action="store_true", help="make this build's results the reference"
     )
     build.add_argument(
+        "--draft", action="store_true", help="run only what may have changed, into site-draft/"
+    )
+    build.add_argument(
         "--no-swap-on-drift", action="store_true", help="keep the last site if a result drifted"
     )
+    serve = _add(commands, _serve, "serve", "show the site while you write it", False)
+    serve.add_argument("--port", type=int, default=8000, help="(default 8000)")
     check = _add(commands, _check, "check", "run every block, compare with the reference", False)
     check.add_argument("--report", type=Path, help="write the outcome on one page, as Markdown")
 
@@ -281,9 +286,11 @@ def _progress(disable: bool = False) -> Progress:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from zerolit.press.build import build_site
+    from zerolit.press.build import DRAFT, build_draft, build_site
 
     def build(root: Path, on_page: Callable[[str], None]) -> "Built":
+        if options.draft:
+            return build_draft(root, on_page)
         return build_site(root, on_page, options.accept, not options.no_swap_on_drift)
 
     root, built, _ = _run_pages(options.command, build)
@@ -293,10 +300,24 @@ def _build(options: argparse.Namespace) -> int:
         print(f"{took:8.2f} s  {page}")
     _tell(built, accepted=options.accept)
     if built.swapped:
-        print(f"The site is in {root / 'site'}: open {root / 'site' / 'index.html'}")
+        folder = root / (DRAFT if options.draft else "site")
+        print(f"The site is in {folder}: open {folder / 'index.html'}")
     else:
         print(f"The last site was kept in {root / 'site'}")
     return 1 if built.differs and not options.accept else 0
+
+
+def _serve(options: argparse.Namespace) -> int:
+    import logging
+
+    from mkdocs.commands.serve import serve
+
+    from zerolit.press.build import find_root
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    config = find_root(Path.cwd()) / "mkdocs.yml"
+    serve(config_file=str(config), dev_addr=f"127.0.0.1:{options.port}")
+    return 0
 
 
 def _check(options: argparse.Namespace) -> int:

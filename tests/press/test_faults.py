@@ -106,14 +106,17 @@ def test_a_block_that_gives_another_result_when_it_is_run_again(tiny):
     code = "import builtins\nbuiltins.runs = getattr(builtins, 'runs', 0) + 1"
     code += "\nfrom zerolit.book import result\nresult('tiny.runs', builtins.runs)"
     tiny.add(f'```python exec="true" id="b"\n{code}\n```')
-    fails(tiny, r"zh/index.md, block 'b': .*'tiny.runs' is \d+ when run again, for Chinese; it was")
+    fails(
+        tiny,
+        r"zh/index.md:\d+, block 'b': .*'tiny.runs' is \d+ when run again, for Chinese; it was",
+    )
 
 
 def test_a_cell_that_is_another_when_it_is_run_again(tiny):
     code = IMPORTS + "import random"
     code += "\nprint(Table('ring-proofs', caption, [step], [(random.getrandbits(60),)]))"
     tiny.add(f'```python exec="true" id="b"\n{code}\n```')
-    fails(tiny, r"zh/index.md, block 'b': .*'ring-proofs.step' is .* when run again")
+    fails(tiny, r"zh/index.md:\d+, block 'b': .*'ring-proofs.step' is .* when run again")
 
 
 def test_a_page_that_loses_an_id(tiny):

@@ -37,12 +37,16 @@ def test_a_new_site_replaces_the_old_one_whole(tiny):
 
 
 BLOCKS = {
-    "raises": ('exec="true" id="b"', "1 / 0", "en/index.md, block 'b': ZeroDivisionError"),
-    "exits": ('exec="true" id="b"', "raise SystemExit(0)", "en/index.md, block 'b': SystemExit: 0"),
+    "raises": ('exec="true" id="b"', "1 / 0", "en/index.md:12, block 'b': ZeroDivisionError"),
+    "exits": (
+        'exec="true" id="b"',
+        "raise SystemExit(0)",
+        "en/index.md:12, block 'b': SystemExit: 0",
+    ),
     "warns": (
         'exec="true" id="b"',
         "import warnings; warnings.warn('careful')",
-        "en/index.md, block 'b': UserWarning: careful",
+        "en/index.md:12, block 'b': UserWarning: careful",
     ),
     "bad source": ('exec="true" id="b" source="upside"', "1", "en/index.md:11: source is 'upside'"),
     "workdir": ('exec="true" id="b" workdir="/nowhere"', "1", "unknown option 'workdir'"),
@@ -104,7 +108,7 @@ def test_a_variable_of_another_page(tiny):
     tiny.write(
         '# Two { #two }\n\n```python exec="true" id="b" session="s"\nprint(result)\n```', "two.md"
     )
-    fails(tiny, "en/two.md, block 'b': NameError")
+    fails(tiny, "en/two.md:4, block 'b': NameError")
 
 
 def test_a_result_of_another_page(tiny):

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import ledger, places
-from .gate import PageTimeout, stop_clock
 from .ledger import Drift, Ledger
 from .page import site
 
 OnPage = Callable[[str], None]
+DRAFT = "site-draft"  # never where the site is that gets published
 
 
 class BuildFailed(Exception):
@@ -137,8 +137,23 @@ def _clean_up(root: Path) -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
-def build_into(root: Path, folder: Path, on_page: OnPage | None = None) -> Built:
+def build_draft(root: Path, on_page: OnPage | None = None) -> Built:
+    """Build both languages at `root/site-draft`, running only what may have changed.
+
+    Raises as `build_site`; `root/site` is left alone.
+    """
+    with _scratch(root) as scratch:
+        site.accept = False
+        built = build_into(root, scratch / "new", on_page, draft=True)
+        _swap(scratch / "new", root / DRAFT, scratch / "old")
+        return replace(built, swapped=True)
+
+
+def build_into(
+    root: Path, folder: Path, on_page: OnPage | None = None, draft: bool = False
+) -> Built:
     """Build both languages, strictly, into `folder`; raises as `build_site`."""
+    site.draft = draft
     os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")  # Material's banner
     when = ledger.git(root, "log", "-1", "--format=%ct")
     if when:  # two builds of one commit are the same, whatever the day
@@ -156,10 +171,10 @@ def build_into(root: Path, folder: Path, on_page: OnPage | None = None) -> Built
         config.plugins.on_startup(command="build", dirty=False)
         site.on_page = on_page or (lambda _: None)
         build(config)
-    except (Exception, SystemExit, PageTimeout) as error:
+    except (Exception, SystemExit) as error:
         raise BuildFailed("\n".join([*complaints.lines, str(error)]).strip()) from error
     finally:
-        stop_clock()
+        site.draft = False
         logger.removeHandler(complaints)
     return Built(dict(site.seconds), site.ledger, site.drift or [], site.unpublished)
 

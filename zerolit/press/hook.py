@@ -1,30 +1,41 @@
-"""The mkdocs hook: blocks that fail the build, results in the prose, and both languages at once.
+"""The mkdocs hook: blocks that fail the build, results in the prose, and both languages at once."""
 
-Everything from the package is imported when it is needed, so that `mkdocs serve` sees edits.
-"""
-
-import importlib
 import logging
 import posixpath
 import sys
-import time
+from contextlib import contextmanager
 from pathlib import Path
 
 from mkdocs.config import load_config
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
 
-ROOT = Path(__file__).resolve().parents[2]
+from zerolit.press import early, finish, gate, polish, serve
+from zerolit.press.blocks import run_blocks
+from zerolit.press.fences import PageError
+from zerolit.press.page import current, open_page, site
+from zerolit.press.source import read_sources
+
 SECONDS_PER_PAGE = 300  # unless `extra: seconds_per_page` says something else
 NAMES = {"en": "English", "zh": "中文"}
 
 
-def _press(module: str):
-    return importlib.import_module(f"zerolit.press.{module}")
-
-
 def _language(config) -> str:
     return config.theme["language"]
+
+
+def _root(config) -> Path:
+    folder = Path(config.config_file_path).resolve().parent
+    return folder if _language(config) == "en" else folder.parent
+
+
+@contextmanager
+def _plain_error():
+    """Turn a page's error into mkdocs's own kind, which it prints without a traceback."""
+    try:
+        yield
+    except PageError as error:
+        raise PluginError(str(error)) from None
 
 
 def on_startup(command, dirty):
@@ -33,29 +44,40 @@ def on_startup(command, dirty):
     logger.setLevel(min(logger.level or logging.WARNING, logging.WARNING))
     if logger.level <= logging.DEBUG:
         logging.getLogger("mkdocs.structure.pages").setLevel(logging.INFO)
+    if command == "serve":
+        site.draft = True
 
 
 @event_priority(-100)  # after markdown-exec has added its fences
 def on_config(config):
     """Wrap the fences, and settle what must not depend on the configuration file's folder."""
     if _language(config) == "en":
-        if "serve" in sys.argv:
-            _forget_package()
-        _press("page").site.start()
-    _press("gate").wrap_fences(config.mdx_configs["pymdownx.superfences"]["custom_fences"])
+        if site.draft:
+            _forget_book()
+        site.start(_root(config))
+    else:
+        _translate_navigation(config)
+    gate.wrap_fences(config.mdx_configs["pymdownx.superfences"]["custom_fences"])
     config.mdx_configs["pymdownx.snippets"]["base_path"] = [str(_root(config))]
     _check_notebooks(config)
     return config
 
 
-def _root(config) -> Path:
-    folder = Path(config.config_file_path).resolve().parent
-    return folder if _language(config) == "en" else folder.parent
-
-
-def _forget_package() -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "zerolit"]:
+def _forget_book() -> None:
+    """Have the functions of late pages imported as they are now, not as `serve` found them."""
+    for name in [name for name in sys.modules if name.startswith("zerolit.book")]:
         del sys.modules[name]
+
+
+def _translate_navigation(config) -> None:
+    """The Chinese navigation is the English one, with the names of its groups translated."""
+    words = config.extra.get("groups", {})
+    config.nav = [
+        {words.get(name, name): pages for name, pages in entry.items()}
+        if isinstance(entry, dict)
+        else entry
+        for entry in config.nav or []
+    ] or None
 
 
 def _check_notebooks(config) -> None:
@@ -67,65 +89,34 @@ def _check_notebooks(config) -> None:
             raise PluginError(f"mkdocs-jupyter: {name} is {plugin.config[name]}; must be {value}")
 
 
+def on_pre_build(config):
+    """Read and check all pages, and have their blocks run, before any is rendered."""
+    if _language(config) == "en":
+        limit = config.extra.get("seconds_per_page", SECONDS_PER_PAGE)
+        with _plain_error():
+            site.sources = read_sources(site.root)
+            run_blocks(site, site.sources, limit)
+
+
 def on_nav(nav, config, files):
     """Remember the order of the pages."""
     if _language(config) == "en":
-        _press("page").site.pages = [page.file.dest_uri for page in nav.pages]
+        site.pages = [page.file.dest_uri for page in nav.pages]
+    serve.desk.nav[_language(config)] = nav
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Check the page's source, and start with nothing named."""
-    gate, uri, language = _press("gate"), page.file.src_uri, _language(config)
-    here = _press("page").open_page(f"{language}/{uri}", language)
-    gate.clear_sessions()
-    gate.start_clock(config.extra.get("seconds_per_page", SECONDS_PER_PAGE))
-    site = _press("page").site
-    site.seconds[here.uri] = -time.perf_counter()
+    """Start with nothing named, and write what is known of all pages."""
+    name = f"{_language(config)}/{page.file.src_uri}"
+    open_page(name, _language(config))
     with _plain_error():
-        *source, here.sections = _check(gate, here.uri, page.file.content_string, markdown)
-        if language == "en":
-            site.sources[uri] = source
-        elif uri not in site.sources:
-            raise _press("fences").PageError(f"zh/{uri}: there is no such page in English")
-        else:
-            gate.check_twins(uri, site.sources[uri], source)
-    return markdown
-
-
-def _check(gate, name, file, markdown):
-    """Check the page's source under the line numbers of its file, front matter included."""
-    if not name.endswith(".md"):
-        return [], [], {}  # a notebook; mkdocs-jupyter runs it
-    above = file.count("\n", 0, max(file.find(markdown.strip()), 0))
-    return gate.check_markdown(name, "\n" * above + markdown.lstrip("\n"))
+        return early.fill_in(site, name, markdown) if name.endswith(".md") else markdown
 
 
 def on_page_content(html, page, config, files):
-    """Fill in the named results, now that the page's blocks have run."""
-    name = f"{_language(config)}/{page.file.src_uri}"
+    """Fill in the named results."""
     with _plain_error():
-        html = _press("gate").fill_in(_press("page").current(), html)
-    _press("gate").stop_clock()
-    site = _press("page").site
-    site.seconds[name] += time.perf_counter()
-    site.on_page(name)
-    return html
-
-
-def on_build_error(error, **_):
-    """A page that failed is not waited for."""
-    _press("gate").stop_clock()
-
-
-class _plain_error:
-    """Turn a page's error into mkdocs's own kind, which it prints without a traceback."""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        if kind is not None and kind.__name__ == "PageError":
-            raise PluginError(str(error)) from None
+        return gate.fill_in(current(), html)
 
 
 def on_page_context(context, page, config, nav):
@@ -146,15 +137,21 @@ def on_page_context(context, page, config, nav):
 
 
 def on_post_page(output, page, config):
-    """Repair what Material's templates get wrong."""
-    return _press("polish").polish(output, _language(config))
+    """Repair what Material's templates get wrong; say of a draft that it is one."""
+    output = polish.polish(output, _language(config))
+    return polish.mark_draft(output, _language(config)) if site.draft else output
 
 
 def on_post_template(output_content, template_name, config):
     """The same for the page that a host shows where there is none."""
     if template_name == "404.html":
-        output_content = _press("polish").polish(output_content, _language(config))
+        output_content = polish.polish(output_content, _language(config))
     return output_content
+
+
+def on_env(env, config, files):
+    """Remember what a page is rendered with, for `serve`."""
+    serve.desk.rendered[_language(config)] = (config, files, env)
 
 
 @event_priority(-200)
@@ -171,9 +168,13 @@ def on_post_build(config):
     )
     chinese.plugins.on_startup(command="build", dirty=False)
     build(chinese)
-    site = _press("page").site
-    missing = {f"zh/{uri}" for uri in site.sources} - set(site.seconds)
-    if missing:
-        raise PluginError(f"pages without a Chinese twin: {', '.join(sorted(missing))}")
     with _plain_error():
-        _press("finish").finish(_root(config), Path(config.site_dir), site)
+        finish.finish(site.root, Path(config.site_dir), site)
+
+
+def on_serve(server, config, builder):
+    """Show an edit without building everything again."""
+    server.builder = serve.Rebuild(builder, config)
+    for path in (site.root / "docs", site.root / "zerolit"):
+        server.watch(str(path))
+    return server

@@ -1,37 +1,67 @@
-"""The page that is being built: its language, and what its blocks have named so far."""
+"""The page whose blocks run or which is rendered, and the build that it belongs to."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .ledger import Drift, Ledger
+from .fences import PageError
+from .ledger import Drift, Ledger, check_tolerance, plain
 
 if TYPE_CHECKING:
     from .places import Place
+    from .source import Source
+
+
+@dataclass
+class Ran:
+    """What a block gave when it ran, in words that JSON has.
+
+    Attributes:
+        text: the block.
+        output: what it printed.
+        results: name -> as the prose shows it.
+        records: (name, value, tolerance, unit), for the ledger.
+        made: the ids of the tables and figures that it made; all of them must be shown.
+    """
+
+    text: str
+    output: str = ""
+    results: dict[str, str] = field(default_factory=dict)
+    records: list[list[Any]] = field(default_factory=list)
+    made: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a worker sends it and a draft store keeps it."""
+        return asdict(self)
 
 
 @dataclass
 class Page:
-    """One page while its blocks run.
+    """One page, while its blocks run and while it is rendered.
 
     Attributes:
         results: name -> as the prose shows it.
-        sections: block's id -> the id of the heading that it stands under.
-        section: that of the block which is running.
+        records: (name, value, tolerance, unit), for the ledger.
         made: the ids of the tables and figures that its blocks made; all of them must be shown.
+        section: the heading's id of the block which is shown.
     """
 
     uri: str = ""
     language: str = "en"
     results: dict[str, str] = field(default_factory=dict)
-    sections: dict[str, str] = field(default_factory=dict)
-    section: str = ""
+    records: list[list[Any]] = field(default_factory=list)
     made: list[str] = field(default_factory=list)
+    section: str = ""
 
     def record(self, name: str, value: Any, tolerance: str = "", unit: str = "") -> None:
-        """Enter a result in the build's ledger, under this page and section."""
-        site.ledger.record(name, value, self, tolerance, unit)
+        """Note a result for the build's ledger.
+
+        Raises:
+            ValueError: a tolerance that is none.
+        """
+        check_tolerance(tolerance or "exact")
+        self.records.append([name, plain(value), tolerance, unit])
 
 
 @dataclass
@@ -39,33 +69,56 @@ class Site:
     """The build under way, both languages.
 
     Attributes:
+        root: the folder of `mkdocs.yml`.
+        draft: whether blocks that ran before need not run again; never true of what is published.
+        sources: the pages by name, such as `en/zero.md`.
+        ran: what each block gave, by the page's name and the block's id.
         pages: their files, in the order of the navigation.
-        sources: what the English pages consist of.
-        seconds: how long each page took.
+        seconds: how long each page's blocks took.
         on_page: called when a page's blocks have run.
         ledger: every result that is shown.
         accept: whether these results are to become the reference.
         drift: what of them the reference does not say; None before the comparison.
         unpublished: addresses that are not yet in the list of those ever published.
-        root: the folder of `mkdocs.yml`.
         places: everything that can be linked to; None before they are looked for.
     """
 
+    root: Path = Path()
+    draft: bool = False
+    sources: "dict[str, Source]" = field(default_factory=dict)
+    ran: dict[tuple[str, str], Ran] = field(default_factory=dict)
     pages: list[str] = field(default_factory=list)
-    sources: dict[str, tuple] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     on_page: Callable[[str], None] = lambda page: None
     ledger: Ledger = field(default_factory=Ledger)
     accept: bool = False
     drift: list[Drift] | None = None
     unpublished: list[str] = field(default_factory=list)
-    root: Path = Path()
     places: "list[Place] | None" = None
 
-    def start(self) -> None:
+    def start(self, root: Path) -> None:
         """Forget an earlier build in this process."""
-        self.pages, self.sources, self.seconds, self.ledger = [], {}, {}, Ledger()
-        self.drift, self.unpublished, self.places = None, [], None
+        self.root = root
+        self.sources, self.ran, self.pages, self.seconds = {}, {}, [], {}
+        self.ledger, self.drift, self.unpublished, self.places = Ledger(), None, [], None
+
+    def show(self, page: Page, block: str, text: str) -> str:
+        """Enter what a block of `page` gave, and return what it printed.
+
+        Raises:
+            PageError: the block is not the one that ran, or a result that cannot be entered.
+        """
+        ran = self.ran.get((page.uri, block))
+        if ran is None or ran.text.strip() != text.strip():
+            raise PageError("its text is not what has run; no snippets in it, and build again")
+        if twice := sorted(set(ran.results) & set(page.results)):
+            raise PageError(f"the result {twice[0]!r} is named twice on this page")
+        page.section = self.sources[page.uri].sections.get(block, "")
+        page.results |= ran.results
+        page.made += ran.made
+        for name, value, tolerance, unit in ran.records:
+            self.ledger.record(name, value, page, tolerance, unit)
+        return ran.output
 
 
 site = Site()
@@ -73,7 +126,7 @@ _current = Page()
 
 
 def current() -> Page:
-    """The page whose blocks are running; an English one without a name outside a build."""
+    """The page at work; an English one without a name outside a build."""
     return _current
 
 

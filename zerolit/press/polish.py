@@ -20,3 +20,15 @@ def polish(html: str, language: str) -> str:
     for wrong, right in _REPAIRS:
         html = re.sub(wrong, right.format(search=search, menu=menu), html)
     return html
+
+
+_DRAFT = {
+    "en": "Draft: some blocks were not run again. <code>zerolit build</code> runs all.",
+    "zh": "草稿：部分代码块没有重新运行。<code>zerolit build</code> 会全部运行。",
+}
+
+
+def mark_draft(html: str, language: str) -> str:
+    """The page, with a line above it that says that it is a draft."""
+    line = f'<p class="zl-draft" role="status">{_DRAFT[language]}</p>'
+    return re.sub(r"(<body\b[^>]*>)", lambda body: body[1] + line, html, count=1)
