@@ -298,6 +298,8 @@ def _build(options: argparse.Namespace) -> int:
         return 1
     for page, took in built.seconds.items():
         print(f"{took:8.2f} s  {page}")
+    if options.draft:
+        print(f"{len(built.fresh)} blocks ran")
     _tell(built, accepted=options.accept)
     if built.swapped:
         folder = root / (DRAFT if options.draft else "site")

@@ -1,5 +1,8 @@
 """Home: one all-reduce as a row of discs."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import matplotlib.patches as patches
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,6 +14,9 @@ from zerolit.comm import CommLog
 from .figure import PAPER, SERIES, canvas, render
 from .holding import holdings
 from .words import AFTER_N, START, Words, say
+
+if TYPE_CHECKING:
+    from zerolit.press.source import Source
 
 _CAPTION = Words(
     "Ring all-reduce on {p} cards. A circle of cells is a card, a sector is a chunk; the "
@@ -60,3 +66,11 @@ def _cell(size: int, rank: int, chunk: int) -> Path:
     sector = 360 / size
     start = 90 - (chunk + 1) * sector
     return patches.Wedge((0, 0), 5 + rank + 1, start, start + sector, width=1).get_path()
+
+
+def chapters(pages: "Sequence[Source]") -> str:
+    """The pages that answer a question, as a table in Markdown."""
+    head = Words("| chapter | question |", "| 章节 | 回答的问题 |").fill(pages[0].language)
+    asked = (page for page in pages if "question" in page.meta)
+    rows = [f"| [{page.title}]({page.uri}) | {page.meta['question']} |" for page in asked]
+    return "\n".join([head, "|---|---|", *rows])

@@ -6,6 +6,7 @@ from typing import Any
 
 from zerolit.press.ledger import Drift, environment
 from zerolit.press.page import Site
+from zerolit.press.source import Source
 
 from .table import Column, Table
 from .words import Words, choose, say
@@ -17,6 +18,7 @@ _WHAT = {
     "vanished": ("gone", "消失"),
     "restated": ("restated", "容差或单位改变"),
 }
+_HOME = Words("Home", "首页")
 _RESULT, _PLACE = Column("result", "s", "result", "结果"), Column("place", "link", "place", "位置")
 
 
@@ -123,3 +125,15 @@ def _short(value: Any) -> str:
         shown = ", ".join(_short(part) for part in value[:3])
         return f"{shown}, … ({len(value)})" if len(value) > 3 else shown
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def sections(pages: Sequence[Source]) -> str:
+    """A section for each page whose blocks give results, in Markdown; see `results`."""
+    told = []
+    for page in pages:
+        if page.blocks:
+            id = f"results-{page.uri.removesuffix('.md')}"
+            late = f"<!-- late: zerolit.book.reproduce.results {page.uri} -->"
+            title = page.title if page.uri != "index.md" else _HOME.fill(page.language)
+            told.append(f"### {title} {{ #{id} }}\n\n{late}")
+    return "\n\n".join(told)

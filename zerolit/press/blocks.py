@@ -8,37 +8,33 @@ from .run import Outcome, Session, run_all, sessions_of
 from .source import LANGUAGES, Source
 from .store import Store
 
-Blocks = list[tuple[str, str]]  # (page, block's id) of each
 
+def run_blocks(site: Site, sources: Mapping[str, Source], limit: float) -> None:
+    """Have the blocks of these pages run, and note in `site` what they gave, and which ran.
 
-def run_blocks(site: Site, sources: Mapping[str, Source], limit: float) -> Blocks:
-    """Have the blocks of these pages run, and note in `site` what they gave.
+    In a draft those run whose entry the store lacks, else all.
 
     Args:
         sources: pages by name, each in both languages.
         limit: seconds that a page may take.
 
-    Returns:
-        the blocks that ran: all of them, or in a draft those whose entry the store lacks.
-
     Raises:
         PageError: a block that raises, warns, exits, hangs or shows nothing.
     """
     progress = _Progress(site, sources)
-    store, keys, ran = Store(site.root), {}, Blocks()
+    store, keys, site.fresh = Store(site.root), {}, []
     for session in progress.sessions if site.draft else ():
         keys[id(session)] = store.keys(session)
         if kept := store.look_up(keys[id(session)]):
             progress.note(session, kept)
 
     def done(session: Session, outcome: Outcome) -> None:
-        ran.extend(outcome.ran)
+        site.fresh.extend(outcome.ran)
         if site.draft and store.keys(session) == keys[id(session)]:  # no file changed meanwhile
             store.keep(keys[id(session)], outcome)
         progress.note(session, outcome)
 
     run_all(progress.open, limit, done)
-    return ran
 
 
 class _Progress:

@@ -30,6 +30,7 @@ class Built:
         seconds: how long each page took.
         drift: the results that are not what the reference says.
         unpublished: places that the list of all that were ever published lacks.
+        fresh: (page, block's id) of the blocks that ran: all, except in a draft.
         swapped: whether the new site is in its place.
     """
 
@@ -37,6 +38,7 @@ class Built:
     ledger: Ledger
     drift: list[Drift]
     unpublished: list[str]
+    fresh: list[tuple[str, str]]
     swapped: bool = False
 
     @property
@@ -176,7 +178,7 @@ def build_into(
     finally:
         site.draft = False
         logger.removeHandler(complaints)
-    return Built(dict(site.seconds), site.ledger, site.drift or [], site.unpublished)
+    return Built(dict(site.seconds), site.ledger, site.drift or [], site.unpublished, site.fresh)
 
 
 class _Complaints(logging.Handler):

@@ -175,6 +175,6 @@ def on_post_build(config):
 def on_serve(server, config, builder):
     """Show an edit without building everything again."""
     server.builder = serve.Rebuild(builder, config)
-    for path in (site.root / "docs", site.root / "zerolit"):
+    for path in filter(Path.is_dir, (site.root / "docs", site.root / "zerolit")):
         server.watch(str(path))
     return server

@@ -73,6 +73,7 @@ class Site:
         draft: whether blocks that ran before need not run again; never true of what is published.
         sources: the pages by name, such as `en/zero.md`.
         ran: what each block gave, by the page's name and the block's id.
+        fresh: the blocks that did run; in a draft, others are taken from its store.
         pages: their files, in the order of the navigation.
         seconds: how long each page's blocks took.
         on_page: called when a page's blocks have run.
@@ -87,6 +88,7 @@ class Site:
     draft: bool = False
     sources: "dict[str, Source]" = field(default_factory=dict)
     ran: dict[tuple[str, str], Ran] = field(default_factory=dict)
+    fresh: list[tuple[str, str]] = field(default_factory=list)
     pages: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     on_page: Callable[[str], None] = lambda page: None
@@ -99,7 +101,7 @@ class Site:
     def start(self, root: Path) -> None:
         """Forget an earlier build in this process."""
         self.root = root
-        self.sources, self.ran, self.pages, self.seconds = {}, {}, [], {}
+        self.sources, self.ran, self.fresh, self.pages, self.seconds = {}, {}, [], [], {}
         self.ledger, self.drift, self.unpublished, self.places = Ledger(), None, [], None
 
     def show(self, page: Page, block: str, text: str) -> str:

@@ -97,7 +97,7 @@ class Worker:
     def __init__(self) -> None:
         self.channel, theirs = socket.socketpair()
         path = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
-        command = [sys.executable, "-m", "zerolit.press.worker", str(theirs.fileno())]
+        command = [sys.executable, "-P", "-m", "zerolit.press.worker", str(theirs.fileno())]
         environment = {**os.environ, "PYTHONPATH": path}
         self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)
         theirs.close()

@@ -19,7 +19,7 @@ from mkdocs.commands import build as mkdocs_build
 from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
 
-from .blocks import Blocks, run_blocks
+from .blocks import run_blocks
 from .fences import PageError
 from .page import site
 from .source import LANGUAGES, Source, check_all_twins, read_source
@@ -44,7 +44,6 @@ class Rebuild:
     def __init__(self, builder: Callable, config: Any) -> None:
         self.builder, self.config = builder, config
         self.seen = _files(site.root)
-        self.ran: Blocks = []
 
     def __call__(self) -> None:
         now = _files(site.root)
@@ -55,8 +54,9 @@ class Rebuild:
             if sources is None:
                 self._build_all()
             else:
-                self.ran = render_again(sources)
-                _tell(f"{', '.join(sources)} rendered again", self.ran)
+                render_again(sources)
+            ran = ", ".join(map(" ".join, site.fresh)) or "none"
+            log.info("%s rendered again; blocks that ran: %s", ", ".join(sources or ["all"]), ran)
         except (MkDocsException, PageError, OSError, SystemExit) as error:
             log.error("%s\nThe last good pages stay until this is mended.", error)
 
@@ -118,14 +118,14 @@ def _page_at(path: Path) -> str | None:
     return None if "<!-- late:" in text or "\n::: " in text else site.sources[name].uri
 
 
-def render_again(sources: dict[str, Source]) -> Blocks:
-    """Render these pages alone, and write them once all are; returns the blocks that ran.
+def render_again(sources: dict[str, Source]) -> None:
+    """Render these pages alone, and write them once all are.
 
     Raises:
         PageError, MkDocsException: a page that fails.
     """
     seconds = desk.rendered["en"][0].extra.get("seconds_per_page", 300)
-    ran = run_blocks(site, sources, seconds)
+    run_blocks(site, sources, seconds)
     site.sources |= sources
     for name, entry in list(site.ledger.items()):
         if f"en/{entry.page}" in sources:
@@ -133,7 +133,6 @@ def render_again(sources: dict[str, Source]) -> Blocks:
     for step in (_populate, _write):
         for source in sources.values():
             step(source)
-    return ran
 
 
 def _populate(source: Source) -> None:
@@ -150,7 +149,3 @@ def _write(source: Source) -> None:
     config, files, env = desk.rendered[source.language]
     page, nav = files.get_file_from_path(source.uri).page, desk.nav[source.language]
     mkdocs_build._build_page(page, config, files.documentation_pages(), nav, env)
-
-
-def _tell(what: str, ran: Blocks) -> None:
-    log.info("%s; blocks that ran: %s", what, ", ".join(f"{p} {b}" for p, b in ran) or "none")
