@@ -33,20 +33,24 @@ def print_ratios(console: Console) -> None:
     )
     table.caption = "copy: of as many bytes as the ring sends, into fresh memory or memory in use"
     for ranks, length in CASES:
-        rng = np.random.default_rng(0)
-        arrays = [rng.standard_normal(length, dtype=np.float32) for _ in range(ranks)]
-        in_use = [array.copy() for array in arrays]
         with console.status(f"{ranks} ranks, {length:,} numbers"):
-            calls: list[Call] = [
-                partial(ring_all_reduce, arrays),
-                partial(plain_loop, arrays),
-                partial(copy_fresh, arrays),
-                partial(copy_warm, in_use, arrays),
-            ]
-            ours, *others = medians(calls)
+            ours, *others = medians(ring_beside_others(ranks, length))
         ratios = (f"{ours / other:.2f}" for other in others)
         table.add_row(str(ranks), f"{length:,}", f"{ours * 1e3:.1f}", *ratios)
     console.print(table)
+
+
+def ring_beside_others(ranks: int, length: int) -> list[Call]:
+    """The simulated ring, the plain loop and both copies, of the same random numbers."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(length, dtype=np.float32) for _ in range(ranks)]
+    in_use = [array.copy() for array in arrays]
+    return [
+        partial(ring_all_reduce, arrays),
+        partial(plain_loop, arrays),
+        partial(copy_fresh, arrays),
+        partial(copy_warm, in_use, arrays),
+    ]
 
 
 def print_overhead(console: Console, size: int = 4, steps: int = 5) -> None:

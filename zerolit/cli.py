@@ -17,7 +17,7 @@ from zerolit.comm import CommLog, ring_all_reduce
 if TYPE_CHECKING:
     from zerolit.book.table import Table
     from zerolit.press.build import Built
-    from zerolit.zero import Task
+    from zerolit.zero import Run, Task
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -215,10 +215,14 @@ def _stages_table(options: argparse.Namespace, progress: Progress) -> "Table":
     train = _trainer(options)
     runs = {stage: train(stage, options.ranks, options.steps, **how) for stage in stages}
     for stage, run in runs.items() if is_rank_0() else ():
-        goes_on = f", goes on from {options.resume}: {run.continues}" if options.resume else ""
-        losses = f"loss {run.losses[0]:.4f} to {run.losses[-1]:.4f}"
-        progress.console.print(f"stage {stage}: {losses}{goes_on}", soft_wrap=True)
+        progress.console.print(f"stage {stage}: {_in_a_line(run, options.resume)}", soft_wrap=True)
     return stages_table(runs, options.ranks)
+
+
+def _in_a_line(run: "Run", resume: Path | None) -> str:
+    """From which loss to which, and how it goes on from a checkpoint."""
+    goes_on = f", goes on from {resume}: {run.continues}" if resume else ""
+    return f"loss {run.losses[0]:.4f} to {run.losses[-1]:.4f}{goes_on}"
 
 
 def _trainer(options: argparse.Namespace) -> Callable:

@@ -21,8 +21,7 @@ from zerolit.engine import (
 )
 from zerolit.engine.count import Calls, written
 from zerolit.engine.train import train_rank
-from zerolit.zero import TINY_GPT, Recipe
-from zerolit.zero.train import Job
+from zerolit.zero import Settings
 
 
 def rank():
@@ -229,8 +228,8 @@ def refuses_max():
 
 def train_counted(stage):
     """One step of ours; what was sent, by phase, and the bytes that two others counted."""
-    job = Job(stage, dist.get_world_size(), 1, TINY_GPT, 32, Recipe(), "cpu")
+    how = Settings(dist.get_world_size(), 1)
     before = written()
     with Calls() as calls:
-        *_, part = train_rank(job, None, None)
+        *_, part = train_rank(stage, how)
     return part.counts.sent, [call.nbytes for call in calls.made], written(), before

@@ -97,7 +97,7 @@ def test_a_model_with_more_than_what_is_trained(tmp_path):
     odd = Task(odd_units, squares, odd_batches)
     zero.train(1, 2, 2, task=odd, save=tmp_path / "ours")
     checkpoint.export(tmp_path / "ours", tmp_path / "there")
-    own = train("ddp", 2, 4, odd, resume=tmp_path / "there", save=tmp_path / "back")
+    own = train("ddp", 2, 4, odd, resume=tmp_path / "there", save=f"{tmp_path}/back")
     rest = zero.train(3, 2, 6, task=odd, resume=tmp_path / "back").parameters
     torch.testing.assert_close(rest, zero.train(0, 1, 6, task=odd).parameters)
     assert own[0].stored["parameters"] == 16 + 2 * 4

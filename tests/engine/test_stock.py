@@ -24,7 +24,7 @@ SIZES = [2, 3, 4, 8]
 
 @cache
 def stock(which, size, steps=3, task=TINY_GPT, batch_size=32, shipped=False):
-    ranks = train(which, size, steps, task, batch_size, shipped)
+    ranks = train(which, size, steps, task, batch_size, shipped=shipped)
     assert all(torch.equal(rank.parameters, ranks[0].parameters) for rank in ranks)
     return ranks
 
@@ -198,8 +198,10 @@ def pairwise_sums(steps=3):
     ("bad", "told"),
     [
         ({"which": "hsdp", "size": 3}, "size is 3; HSDP needs machines, or two halves, of as many"),
-        ({"which": "ddp", "steps": 0}, "steps is 0, batch_size 32; at least 1 and 4"),
-        ({"which": "ddp", "batch_size": 3}, "steps is 15, batch_size 3; at least 1 and 4"),
+        ({"which": "ddp", "steps": 0}, "size is 4, steps 0; both must be at least 1"),
+        ({"which": "ddp", "batch_size": 3}, "batch_size is 3; 4 ranks need at least 4"),
+        ({"which": "ddp", "cut": "rows"}, "cut is 'rows'; PyTorch's own is trained with 'flat'"),
+        ({"which": "fsdp2", "wd": 0.0}, "wd is 0.0; PyTorch's own is trained with 0.1 alone"),
         ({"which": "zero", "save": "x"}, "ZeroRedundancyOptimizer's state has no place"),
     ],
 )

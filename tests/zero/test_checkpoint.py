@@ -193,6 +193,20 @@ def test_what_is_no_checkpoint_is_not_replaced(tmp_path, place, told):
     assert (tmp_path / "folder/thesis.txt").read_text() == "x"
 
 
+def test_places_may_be_strings(tmp_path):
+    zero.train(1, size=2, steps=1, save=f"{tmp_path}/c")
+    for train_there in (zero.train, engine.train):
+        rest = train_there(1, size=2, steps=2, resume=f"{tmp_path}/c")
+        assert torch.equal(rest.parameters, train(1, size=2, steps=2).parameters)
+    engine.train(1, size=2, steps=2, save=f"{tmp_path}/c")  # in its place
+    assert checkpoint.load(tmp_path / "c").step == 2
+    checkpoint.export(f"{tmp_path}/c", f"{tmp_path}/dcp")
+    with pytest.raises(ValueError, match=r"none cannot be saved to: .* is not a folder"):
+        zero.train(1, size=2, steps=1, save=f"{tmp_path}/no/none")
+    with pytest.raises(ValueError, match=r"index.json is missing; .*none is not a checkpoint"):
+        zero.train(1, size=2, steps=1, resume=f"{tmp_path}/none")
+
+
 def test_a_run_that_is_over_already(saved):
     with pytest.raises(ValueError, match=r"steps is 2; .* has 2 already, so ask for more"):
         zero.train(0, size=1, steps=2, resume=saved)

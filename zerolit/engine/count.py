@@ -94,21 +94,22 @@ def at_rest(model: nn.Module, adamw: Any) -> Counter[str]:
 
     DDP's buckets are inside C++; `model.buckets`, where there is such a thing, has them.
     """
-    optimizer = getattr(adamw, "optim", adamw)
-    states = [s for state in optimizer.state.values() for s in state.values() if s.dim()]
-    grads = [p.grad for p in model.parameters() if p.grad is not None]
-    kinds: dict[str, list[Any]] = {
-        "parameters": list(model.parameters()),
-        "gradients": grads,
-        "optimizer": states,
-        "buckets": list(getattr(model, "buckets", {}).values()),
-    }
     count: Counter[str] = Counter()
     seen: set[int] = set()
-    for kind, tensors in kinds.items():
+    for kind, tensors in _by_kind(model, adamw).items():
         local = [t.to_local() if isinstance(t, DTensor) else t for t in tensors]
         found = {t.untyped_storage()._cdata: t for t in local}  # a fake tensor has no address
         new = [t for storage, t in found.items() if storage not in seen]
         count[kind] = sum(t.untyped_storage().nbytes() // t.element_size() for t in new)
         seen |= set(found)
     return +count
+
+
+def _by_kind(model: nn.Module, adamw: Any) -> dict[str, list[Any]]:
+    optimizer = getattr(adamw, "optim", adamw)
+    return {
+        "parameters": list(model.parameters()),
+        "gradients": [p.grad for p in model.parameters() if p.grad is not None],
+        "optimizer": [s for state in optimizer.state.values() for s in state.values() if s.dim()],
+        "buckets": list(getattr(model, "buckets", {}).values()),
+    }

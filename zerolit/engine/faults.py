@@ -13,8 +13,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from zerolit.comm import Chunks, Swap, in_phase, ring
-from zerolit.zero import TINY_GPT, Recipe, Run, checkpoint, stages
-from zerolit.zero.train import Job
+from zerolit.zero import Run, Settings, checkpoint, stages
 
 from . import status
 from .drive import drive
@@ -127,7 +126,7 @@ def train_and_die(where: str, folder: Path) -> None:
             "saving": (checkpoint, "write_rank", _kill),
         }[where]
         setattr(room, name, death)
-    train_rank(Job(2, dist.get_world_size(), 4, TINY_GPT, 32, Recipe(), "cpu"), folder, folder)
+    train_rank(2, Settings(dist.get_world_size(), 4, save=folder, resume=folder))
 
 
 def _kill_when_exchanging(swap: Swap, to: int, frm: int) -> None:

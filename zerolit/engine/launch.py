@@ -194,17 +194,20 @@ def _under_torchrun(
         raise ValueError(f"size is {size}, but torchrun started {world} ranks; they must agree")
     _refuse_device(device, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     listen(on_tell if is_rank_0() else None)
+    _join_torchrun(timeout, device)
+    results: list[Any] = [None] * size
+    dist.all_gather_object(results, function(*arguments))
+    return results
+
+
+def _join_torchrun(timeout: float, device: str) -> None:
+    """Make this process's group, once: a second one would meet the first one's addresses."""
     if not dist.is_initialized():
         join(device, int(os.environ["LOCAL_RANK"]), timeout)
         atexit.register(dist.destroy_process_group)
         _joined.append((timeout, device))
-    if _joined and _joined != [
-        (timeout, device)
-    ]:  # a second group would meet the first one's addresses
+    if _joined and _joined[0] != (timeout, device):
         raise ValueError(
             f"timeout is {timeout:g}, device {device!r}; under torchrun all launches share the "
             f"first one's group, with timeout {_joined[0][0]:g} and device {_joined[0][1]!r}"
         )
-    results: list[Any] = [None] * size
-    dist.all_gather_object(results, function(*arguments))
-    return results

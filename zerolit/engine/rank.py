@@ -40,20 +40,24 @@ def be_rank(job: Job, pipe: Connection, record: Any) -> None:
     status.share(record)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher stops its ranks
     torch.set_num_threads(1)
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", _loopback())
     goodbye = threading.Event()
     threading.Thread(target=_obey, args=(pipe, goodbye, job.folder), daemon=True).start()
     try:
-        store = dist.FileStore(str(job.folder / "store"), job.size)
-        join(job.device, job.rank, job.timeout, store=store, rank=job.rank, world_size=job.size)
-        _say(pipe, "result", job.function(*job.arguments))
-        goodbye.wait()  # until nobody needs this rank any more
-        dist.destroy_process_group()
+        _run(job, pipe, goodbye)
     except BaseException as error:
         _say(pipe, "error", (type(error).__name__, str(error).split("\n")[0]))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # the interpreter's own end may abort under gloo's threads
+
+
+def _run(job: Job, pipe: Connection, goodbye: threading.Event) -> None:
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", _loopback())
+    store = dist.FileStore(str(job.folder / "store"), job.size)
+    join(job.device, job.rank, job.timeout, store=store, rank=job.rank, world_size=job.size)
+    _say(pipe, "result", job.function(*job.arguments))
+    goodbye.wait()  # until nobody needs this rank any more
+    dist.destroy_process_group()
 
 
 def _obey(pipe: Connection, goodbye: threading.Event, folder: Path) -> None:

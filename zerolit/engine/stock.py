@@ -33,8 +33,9 @@ from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from zerolit.comm import ring
-from zerolit.zero import TINY_GPT, Task, checkpoint
+from zerolit.zero import Settings, Task, checkpoint
 from zerolit.zero.dcp import is_one
+from zerolit.zero.recipe import DEFAULT
 from zerolit.zero.task import Batch
 from zerolit.zero.train import one_thread, refuse_too_few, share_out
 
@@ -218,78 +219,79 @@ STOCK: dict[str, Callable[..., Made]] = {
 
 def train(
     which: str,
-    size: int = 4,
-    steps: int = 15,
-    task: Task = TINY_GPT,
-    batch_size: int = 32,
+    *settings: Any,
     shipped: bool = False,
-    save: Path | None = None,
-    resume: Path | None = None,
     timeout: float = 60.0,
-    device: str = "cpu",
     on_step: Callable[[], object] = lambda: None,
+    **more: Any,
 ) -> list[Trained]:
-    """Train by one of `STOCK` on `size` processes, or on `torchrun`'s ranks; what each has.
+    """Train by one of `STOCK` on processes, or on `torchrun`'s ranks; what each has.
 
     Args:
+        which: the name in `STOCK`.
+        settings: those of `Settings`, in its order; checkpoints are torch.distributed.checkpoint's.
         shipped: divide as PyTorch does by itself; see above.
-        save: a folder for a checkpoint at the end, in torch.distributed.checkpoint's format.
-        resume: one to go on from; `steps` counts from the run's very beginning.
+        timeout: that of `launch`.
+        on_step: called after each step, to show progress.
+        more: further ones of `Settings`, by name, but for a recipe: PyTorch's own have theirs.
 
     Raises:
-        ValueError: no steps, fewer sequences than ranks, HSDP on machines or halves that are not
-            alike, a place where nothing can be saved, nothing to resume there, or a checkpoint of
-            ZeroRedundancyOptimizer, for whose state the format has no place.
+        ValueError: settings that cannot be, a recipe, HSDP on machines or halves that are not
+            alike, nothing to resume there, or a checkpoint of ZeroRedundancyOptimizer, for whose
+            state the format has no place.
         EngineError: a rank failed.
     """
-    if steps < 1 or batch_size < size:
-        raise ValueError(
-            f"steps is {steps}, batch_size {batch_size}; at least 1 and {size}, a sequence for "
-            "every rank, are needed"
-        )
-    if which == "zero" and (save or resume):
+    how = Settings(*settings, **more)
+    _refuse_what_is_ours(how)
+    if which == "zero" and (how.save or how.resume):
         raise ValueError("ZeroRedundancyOptimizer's state has no place in PyTorch's checkpoints")
     if which == "hsdp":
-        _ranks_of_a_replica(size)
-    if save:
-        checkpoint.refuse_place(save)
-    if resume and not is_one(resume):
+        _ranks_of_a_replica(how.size)
+    place: dict[str, Any] = {"timeout": timeout, "device": how.device}
+    return launch(_run, how.size, which, how, shipped, **place, on_tell=lambda _: on_step())
+
+
+def _refuse_what_is_ours(how: Settings) -> None:
+    """Raise a ValueError for a recipe, and for a checkpoint in our format."""
+    for name, usual in vars(DEFAULT).items():
+        if (given := getattr(how, name)) != usual:
+            raise ValueError(f"{name} is {given!r}; PyTorch's own is trained with {usual!r} alone")
+    if how.resume and not is_one(how.resume):
         raise ValueError(
-            f"{resume} is no checkpoint in PyTorch's format; checkpoint.export makes one"
+            f"{how.resume} is no checkpoint in PyTorch's format; checkpoint.export makes one"
         )
-    how = (which, steps, task, batch_size, device, shipped, save, resume)
-    return launch(_run, size, *how, timeout=timeout, device=device, on_tell=lambda _: on_step())
 
 
-def _run(
-    which: str,
-    steps: int,
-    task: Task,
-    batch_size: int,
-    device: str,
-    shipped: bool,
-    save: Path | None,
-    resume: Path | None,
-) -> Trained:
+def _run(which: str, how: Settings, shipped: bool) -> Trained:
     """As one of the ranks that there are."""
-    model, adamw = STOCK[which](task, device, shipped)
+    model, adamw = STOCK[which](how.task, how.device, shipped)
     done, losses = 0, []
-    if resume:
-        done = _load(resume, model, adamw)
-        checkpoint.refuse_over(resume, done, steps)
+    if how.resume:
+        done = _load(how.resume, model, adamw)
+        checkpoint.refuse_over(how.resume, done, how.steps)
     with one_thread():
-        for x, y in islice(task.draw_batches(steps, batch_size), done, steps):
-            adamw.zero_grad()
-            before = written()
-            with Calls() as calls:
-                losses.append(take_step(model, adamw, task, (x.to(device), y.to(device)), shipped))
-            after, stored = written(), at_rest(model, adamw)
+        for x, y in islice(how.task.draw_batches(how.steps, how.batch_size), done, how.steps):
+            batch = x.to(how.device), y.to(how.device)
+            loss, counted = _count_step(model, adamw, how.task, batch, shipped)
+            losses.append(loss)
             tell("step")
-    refuse_too_few(done + len(losses), steps)
-    if save:
-        _save(save, model, adamw)
+    refuse_too_few(done + len(losses), how.steps)
+    if how.save:
+        _save(how.save, model, adamw)
+    return Trained(_whole(model), losses, *counted)
+
+
+def _count_step(
+    model: nn.Module, adamw: Any, task: Task, batch: Batch, shipped: bool
+) -> tuple[float, tuple[list[Call], int | None, Counter[str]]]:
+    """`take_step`'s loss, and what `Trained` tells of the last one."""
+    adamw.zero_grad()
+    before = written()
+    with Calls() as calls:
+        loss = take_step(model, adamw, task, batch, shipped)
+    after, stored = written(), at_rest(model, adamw)
     sent = after - before if before is not None and after is not None else None
-    return Trained(_whole(model), losses, calls.made, sent, stored)
+    return loss, (calls.made, sent, stored)
 
 
 def take_step(model: nn.Module, adamw: Any, task: Task, batch: Batch, shipped: bool) -> float:

@@ -7,8 +7,9 @@ import torch.distributed as dist
 
 from zerolit.comm import CommLog, Swap, tap
 from zerolit.comm.swap import NOBODY
-from zerolit.zero import STAGES, TINY_GPT, Recipe
-from zerolit.zero.train import Job, one_thread, rank_step, share_out, task_worker
+from zerolit.zero import STAGES, TINY_GPT, Settings
+from zerolit.zero.settings import refuse_stage
+from zerolit.zero.train import one_thread, rank_step, share_out, task_worker
 
 from .drive import drive
 from .launch import launch
@@ -37,7 +38,8 @@ def trace(stage: int, size: int, timeout: float = 60.0) -> list[list[Exchange]]:
     Raises:
         ValueError, EngineError: as `launch`.
     """
-    Job(stage, size, 2, TINY_GPT, 32, Recipe(), "cpu")  # refuses what cannot be
+    refuse_stage(stage)
+    Settings(size)  # refuses what cannot be
     return launch(_trace_rank, size, stage, timeout=timeout)
 
 

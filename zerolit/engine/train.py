@@ -8,10 +8,11 @@ from typing import Any
 import torch.distributed as dist
 
 from zerolit.comm import CommLog
-from zerolit.zero import TINY_GPT, Recipe, Run, Task, Worker, checkpoint
+from zerolit.zero import Run, Settings, Worker, checkpoint
 from zerolit.zero.run import Part, part_of, put_together
+from zerolit.zero.settings import refuse_stage
 from zerolit.zero.stages import STAGES, Batch
-from zerolit.zero.train import Job, rank_step, run_steps, task_worker
+from zerolit.zero.train import rank_step, run_steps, task_worker
 
 from . import status
 from .drive import drive
@@ -22,66 +23,50 @@ from .watch import EngineError
 
 def train(
     stage: int,
-    size: int = 4,
-    steps: int = 15,
-    task: Task = TINY_GPT,
-    batch_size: int = 32,
-    save: Path | None = None,
-    resume: Path | None = None,
+    *settings: Any,
     timeout: float = 60.0,
-    device: str = "cpu",
     on_step: Callable[[], object] = lambda: None,
-    **recipe: Any,
+    **more: Any,
 ) -> Run:
-    """`zerolit.zero.train` on `size` processes of this machine, or on `torchrun`'s ranks.
+    """`zerolit.zero.train` on processes of this machine, or on `torchrun`'s ranks.
 
-    Arguments and result are the same; `timeout` and `device` are those of `launch`. So are
-    checkpoints: what one wrote the other reads; under `torchrun`, in a folder that all ranks see.
+    Arguments and result are the same; `timeout` is that of `launch`, and every rank has a device of
+    its own. So are checkpoints: what one wrote the other reads; under `torchrun`, in a folder that
+    all ranks see.
 
     Raises:
-        ValueError: as `zerolit.zero.train`.
+        ValueError: as `zerolit.zero.train`, or `launch`.
         EngineError: a rank failed, or could not read the checkpoint to resume; one that was to be
             written anew is still whole.
     """
-    if resume:
-        checkpoint.find(resume, steps)
-    if save:
-        checkpoint.refuse_place(save)
-    job = Job(stage, size, steps, task, batch_size, Recipe(**recipe), device)
+    refuse_stage(stage)
+    how = Settings(*settings, **more)
+    if how.resume:
+        checkpoint.find(how.resume, how.steps)
+    place: dict[str, Any] = {"timeout": timeout, "device": how.device}
     try:
-        told = launch(
-            train_rank,
-            size,
-            job,
-            save,
-            resume,
-            timeout=timeout,
-            device=device,
-            on_tell=lambda _: on_step(),
-        )
+        told = launch(train_rank, how.size, stage, how, **place, on_tell=lambda _: on_step())
     except EngineError:
-        if save:
-            checkpoint.sweep(save)
+        if how.save:
+            checkpoint.sweep(how.save)
         raise
     (losses, continues, _), parts = told[0], [part for *_, part in told]
     return put_together(parts, losses, continues)
 
 
-def train_rank(
-    job: Job, save: Path | None, resume: Path | None
-) -> tuple[list[float], str | None, Part]:
+def train_rank(stage: int, how: Settings) -> tuple[list[float], str | None, Part]:
     """One rank's run, as the simulator's is, but that the other ranks are elsewhere."""
-    rank = dist.get_rank()
-    worker = task_worker(job.task, job.stage, rank, job.size, job.recipe, job.device)
+    rank, about = dist.get_rank(), how.about(stage)
+    worker = task_worker(how.task, stage, rank, how.size, how.recipe, how.device)
 
     def take_step(batches: list[list[Batch]], log: CommLog) -> float:
-        loss = drive(rank_step(STAGES[job.stage], worker, batches[rank]), log=log)
+        loss = drive(rank_step(STAGES[stage], worker, batches[rank]), log=log)
         tell("step")
         return loss
 
-    losses, continues, (counts,) = run_steps(job, [worker], resume, take_step)
-    if save:
-        save_together(save, worker, job.steps, job.about)
+    losses, continues, (counts,) = run_steps(how, about, [worker], take_step)
+    if how.save:
+        save_together(how.save, worker, how.steps, about)
     return losses, continues, part_of(worker, counts)
 
 

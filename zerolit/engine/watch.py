@@ -129,10 +129,7 @@ class Watch:
             return
         time.sleep(SETTLE)  # the odd one out differs from its other neighbours, too
         found = self._misfits() or first  # ranks may have gone on
-        suspects = [sender for sender, _ in found] + [receiver for _, receiver in found]
-        odd = max(suspects, key=suspects.count)  # of a single pair, the sender
-        mine = [pair for pair in found if odd in pair]
-        sender, receiver = min(mine, key=lambda pair: pair[0] != odd)  # as the sender, if it is one
+        odd, (sender, receiver) = _odd_one(list(found))
         sent, expected = found[sender, receiver]
         cause = (
             f"sends {sent} to rank {receiver}, which expects {expected}"
@@ -180,6 +177,14 @@ class Watch:
 
     def _silent(self) -> str:
         return f"hangs: no sign for {self.timeout:g} s"
+
+
+def _odd_one(pairs: list[tuple[int, int]]) -> tuple[int, tuple[int, int]]:
+    """Of senders and receivers that part, the rank that is in most, and a pair to show it by."""
+    suspects = [sender for sender, _ in pairs] + [receiver for _, receiver in pairs]
+    odd = max(suspects, key=suspects.count)  # of a single pair, the sender
+    mine = [pair for pair in pairs if odd in pair]
+    return odd, min(mine, key=lambda pair: pair[0] != odd)  # as the sender, if it is one
 
 
 def _is_victim(kind: str, words: str) -> bool:

@@ -5,6 +5,7 @@ from .compare import NoiseScale, Step, bigger_batch, estimate_noise, noise_scale
 from .memory import Memory
 from .recipe import Recipe
 from .run import Run
+from .settings import Settings
 from .stages import STAGES, Worker
 from .task import TINY_GPT, Task, tiny_gpt
 from .train import train
@@ -19,6 +20,7 @@ __all__ = [
     "NoiseScale",
     "Recipe",
     "Run",
+    "Settings",
     "Step",
     "Task",
     "Worker",

@@ -115,8 +115,9 @@ def refuse_over(folder: Path, done: int, steps: int) -> None:
         raise ValueError(f"steps is {steps}; {folder} has {done} already, so ask for more")
 
 
-def export(folder: Path, target: Path) -> None:
+def export(folder: Path | str, target: Path | str) -> None:
     """Write a checkpoint anew in torch.distributed.checkpoint's format, for DDP or FSDP2."""
+    folder, target = Path(folder), Path(target)
     if dcp.is_one(folder):
         raise ValueError(f"{folder} is in that format already")
     if target.exists():

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .recipe import Recipe
+from .settings import Settings
 from .stages import Worker, stage0
-from .task import TINY_GPT, Task
+from .task import TINY_GPT, Batch, Task
 from .train import one_thread, share_out, step, task_worker
 
 
@@ -48,34 +48,43 @@ def bigger_batch(
 ) -> list[Step]:
     """Train on `size` ranks with a share of each batch, and on one with all of it.
 
+    What is not told here is as in `Settings` and `train`.
+
     Args:
         sgd: the learning rate of plain SGD; None is AdamW as in `train`.
-        master_dtype: as in `Recipe`.
         threads: how many of the runs compute at once; the bits do not depend on it.
-        on_step: called after each step, to show progress.
 
     Raises:
-        ValueError: fewer sequences than ranks.
+        ValueError: settings that cannot be.
     """
-    if batch_size < size:
-        raise ValueError(f"batch_size is {batch_size}; {size} ranks need at least {size} sequences")
-    recipe = Recipe(master_dtype=master_dtype)
-    many, one = (_workers(task, recipe, n, sgd) for n in (size, 1))
-    mirror = _workers(task, recipe, size, sgd=0.0)  # stays at the one's parameters
-    names = [name for unit in one[0].units for name in unit.names]
+    how = Settings(size, steps, task, batch_size, master_dtype=master_dtype)
+    many, one = (_workers(how, n, sgd) for n in (size, 1))
+    mirror = _workers(how, size, sgd=0.0)  # stays at the one's parameters
     told = []
     with one_thread(), ThreadPoolExecutor(threads) as pool:
-        for x, y in task.draw_batches(steps, batch_size):
-            parts, whole = share_out(x, y, size, 1), share_out(x, y, 1, 1)
+        for batch in task.draw_batches(steps, batch_size):
             _copy_parameters(one[0], mirror)
-            runs = ((mirror, parts), (many, parts), (one, whole))
-            _, mean, single = pool.map(lambda run: step(stage0, *run), runs)
-            differences = _differences(one[0], mirror[0], "gradients")
-            gradient_gap = max(part.max().item() for part in differences)
-            gaps = _by_name(names, _differences(one[0], many[0], "parameters"))
+            told.append(_step_all(pool, mirror, many, one, batch))
             on_step()
-            told.append(Step(gradient_gap, single, mean, max(gaps.values()), gaps))
     return told
+
+
+def _step_all(
+    pool: ThreadPoolExecutor,
+    mirror: list[Worker],
+    many: list[Worker],
+    one: list[Worker],
+    batch: Batch,
+) -> Step:
+    """A step of each; the mirror's gradients, and the parameters of the many, beside the one's."""
+    parts, whole = share_out(*batch, len(many), 1), share_out(*batch, 1, 1)
+    runs = ((mirror, parts), (many, parts), (one, whole))
+    _, mean, single = pool.map(lambda run: step(stage0, *run), runs)
+    gradients = _differences(one[0], mirror[0], "gradients")
+    gradient_gap = max(part.max().item() for part in gradients)
+    names = [name for unit in one[0].units for name in unit.names]
+    gaps = _by_name(names, _differences(one[0], many[0], "parameters"))
+    return Step(gradient_gap, single, mean, max(gaps.values()), gaps)
 
 
 class _SGD:
@@ -88,8 +97,8 @@ class _SGD:
         params.sub_(self.lr * grads)
 
 
-def _workers(task: Task, recipe: Recipe, size: int, sgd: float | None) -> list[Worker]:
-    workers = [task_worker(task, 0, rank, size, recipe) for rank in range(size)]
+def _workers(how: Settings, size: int, sgd: float | None) -> list[Worker]:
+    workers = [task_worker(how.task, 0, rank, size, how.recipe) for rank in range(size)]
     if sgd is not None:
         for worker in workers:
             _use_sgd(worker, sgd)

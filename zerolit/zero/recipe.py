@@ -10,7 +10,7 @@ UNITS = ("block", "model")
 DIVIDE = ("loss", "before", "after")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
     """How a run adds up, divides and updates.
 
@@ -25,8 +25,8 @@ class Recipe:
             ranks (as DDP does) or "after" it (as FSDP2 does on gloo).
         master_dtype: of the gradients' sum and of the update, and so of m, v and the parameters
             that are updated; None is the model's own.
-        lr: AdamW's learning rate.
-        wd: its weight decay.
+        lr: AdamW's learning rate, above 0.
+        wd: its weight decay, 0 or more.
 
     Raises:
         ValueError: a value that is none of these.
@@ -52,6 +52,10 @@ class Recipe:
             raise ValueError(f"accumulate is {self.accumulate}; it must be at least 1")
         if self.clip is not None and not self.clip > 0:
             raise ValueError(f"clip is {self.clip}; it must be above 0, or None")
+        if not self.lr > 0:
+            raise ValueError(f"lr is {self.lr}; it must be above 0")
+        if not self.wd >= 0:
+            raise ValueError(f"wd is {self.wd}; it must be 0 or more")
 
 
 DEFAULT = Recipe()

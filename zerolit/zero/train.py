@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,118 +17,72 @@ from . import checkpoint
 from .memory import Memory
 from .recipe import DEFAULT, Recipe
 from .run import Counts, Run, end_step, part_of, put_together
+from .settings import Settings, refuse_stage
 from .stages import STAGES, Worker
-from .task import TINY_GPT, Batch, Task
+from .task import Batch, Task
 from .unit import FlatUnit
 
 
 def train(
     stage: int,
-    size: int = 4,
-    steps: int = 15,
-    task: Task = TINY_GPT,
-    batch_size: int = 32,
-    save: Path | None = None,
-    resume: Path | None = None,
+    *settings: Any,
     threads: int = 1,
-    device: str = "cpu",
     on_step: Callable[[], object] = lambda: None,
-    **recipe: Any,
+    **more: Any,
 ) -> Run:
-    """Train on `size` simulated ranks.
+    """Train on simulated ranks.
 
     Args:
         stage: 0 for plain data parallelism, 1, 2 or 3 for ZeRO.
-        task: the model and its batches; see `tiny_gpt`.
-        batch_size: sequences per step on all ranks together.
-        save: the folder for a checkpoint after the last step.
-        resume: a checkpoint to go on from; `steps` counts from the run's very beginning.
+        settings: those of `Settings`, in its order.
         threads: how many ranks compute at once; the bits do not depend on it.
-        device: where all ranks' tensors are.
         on_step: called after each step, to show progress.
-        recipe: the fields of `Recipe`, such as `accumulate=4` or `clip=1.0`.
+        more: further ones of `Settings`, by name, such as `accumulate=4` or `clip=1.0`.
 
     Raises:
-        ValueError: an unknown stage, no steps, fewer sequences than micro-batches, a recipe that
-            cannot be, a place where no checkpoint can be saved, or a checkpoint to resume that is
+        ValueError: an unknown stage, settings that cannot be, or a checkpoint to resume that is
             damaged, of another model, or of `steps` and more.
     """
-    job = Job(stage, size, steps, task, batch_size, Recipe(**recipe), device)
-    if save:
-        checkpoint.refuse_place(save)
-    workers = [task_worker(task, stage, r, size, job.recipe, device) for r in range(size)]
+    refuse_stage(stage)
+    how = Settings(*settings, **more)
+    about, place = how.about(stage), (how.size, how.recipe, how.device)
+    workers = [task_worker(how.task, stage, rank, *place) for rank in range(how.size)]
 
     def take_step(batches: list[list[Batch]], log: CommLog) -> float:
         loss = step(STAGES[stage], workers, batches, log, threads)
         on_step()
         return loss
 
-    losses, continues, counts = run_steps(job, workers, resume, take_step)
-    if save:
-        checkpoint.save(save, workers, steps, job.about)
+    losses, continues, counts = run_steps(how, about, workers, take_step)
+    if how.save:
+        checkpoint.save(how.save, workers, how.steps, about)
     return put_together(list(map(part_of, workers, counts)), losses, continues)
 
 
-@dataclass(frozen=True)
-class Job:
-    """A run; see `train` for the fields.
-
-    Raises:
-        ValueError: a run that cannot be.
-    """
-
-    stage: int
-    size: int
-    steps: int
-    task: Task
-    batch_size: int
-    recipe: Recipe
-    device: str
-
-    def __post_init__(self) -> None:
-        if self.stage not in range(len(STAGES)):
-            raise ValueError(f"stage is {self.stage}; it must be 0, 1, 2 or 3")
-        if self.size < 1 or self.steps < 1:
-            raise ValueError(f"size is {self.size}, steps {self.steps}; both must be at least 1")
-        if self.device == "cuda" and not torch.cuda.is_available():
-            raise ValueError("device is 'cuda', but torch finds no GPU on this machine")
-        parts = self.recipe.accumulate
-        if self.batch_size < self.size * parts:
-            raise ValueError(
-                f"batch_size is {self.batch_size}; {self.size} ranks with {parts} micro-batches "
-                f"each need at least {self.size * parts} sequences"
-            )
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What its bits depend on."""
-        model, how = self.task.about, {**vars(self.recipe), "batch_size": self.batch_size}
-        return checkpoint.describe(self.stage, self.size, self.device, how, model)
-
-
 def run_steps(
-    job: Job,
+    how: Settings,
+    about: dict[str, Any],
     workers: Sequence[Worker],
-    resume: Path | None,
     take_step: Callable[[list[list[Batch]], CommLog], float],
 ) -> tuple[list[float], str | None, list[Counts]]:
     """All steps of the workers that are here: simulated ranks, or a process's own one.
 
     Args:
+        about: what the run's bits depend on.
         take_step: takes one, given every rank's micro-batches and a log; returns the mean loss.
 
     Returns:
         the losses, how the run continues a checkpoint, and what each worker counted in the last.
     """
-    done, continues = go_on(resume, workers, job.steps, job.about)
+    done, continues = go_on(how.resume, workers, how.steps, about)
     losses = []
     with one_thread():
-        for x, y in islice(job.task.draw_batches(job.steps, job.batch_size), done, job.steps):
-            log = CommLog(job.size)  # only the last step's is told
-            batches = share_out(x.to(job.device), y.to(job.device), job.size, job.recipe.accumulate)
+        for x, y in islice(how.task.draw_batches(how.steps, how.batch_size), done, how.steps):
+            log = CommLog(how.size)  # only the last step's is told
+            batches = share_out(x.to(how.device), y.to(how.device), how.size, how.accumulate)
             losses.append(take_step(batches, log))
             counts = [end_step(worker, log) for worker in workers]
-    refuse_too_few(done + len(losses), job.steps)
+    refuse_too_few(done + len(losses), how.steps)
     return losses, continues, counts
 
 
