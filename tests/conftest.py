@@ -1,6 +1,10 @@
 """How tests are shared out among workers that run side by side."""
 
+import os
+
 import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # a worker a core: more threads wait for one another
 
 # What takes longest begins first: two builds on one worker, processes on another.
 ORDER = ("test_two_builds", "tests/engine/", "test_pages.py", "test_web.py", "")
