@@ -110,7 +110,7 @@ def test_a_misfit_tells_both_sizes_and_dtypes():
 
 def test_on_threads_ranks_compute_at_the_same_time():
     """Each waits for the other between two messages; one after the other would wait for ever."""
-    together = threading.Barrier(2, timeout=10)
+    together = threading.Barrier(2, timeout=120)
 
     def program(rank, size, x):
         together.wait()

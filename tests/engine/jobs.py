@@ -98,26 +98,26 @@ def sends_more_than_is_expected():
         drive(iter_swap(Swap(frm=1, like=x)))
     else:
         drive(iter_swap(Swap(torch.ones(3), to=0)))
-    time.sleep(5)
+    time.sleep(40)
 
 
 def loses_its_data():
     if rank() == 1:
         raise ConnectionError("Connection refused: data")
     if rank() > 1:  # rank 0 is done
-        time.sleep(5)
+        time.sleep(40)
 
 
 def goes_on_for_long():
-    """Ranks 1 and 2 swap every 0.2 s, for longer than the timeout."""
+    """Ranks 1 and 2 swap every 0.2 s, for longer than the timeout of 3 s and a grace."""
     x = torch.ones(2)
-    for _ in range(10 if rank() else 0):
+    for _ in range(25 if rank() else 0):
         time.sleep(0.2)
         drive(iter_swap(Swap(x, 3 - rank(), 3 - rank(), x)))
 
 
 def many_tensors():
-    return [torch.tensor([rank()]) for _ in range(2000)]
+    return os.getpid(), [torch.tensor([rank()]) for _ in range(2000)]
 
 
 def say_where_and_hang(folder):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from zerolit.engine import watch
 from zerolit.engine.faults import FAULTS, what_the_launcher_says, what_the_others_see
 
 SEEN = {
@@ -23,11 +24,12 @@ def test_every_fault_is_here():
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_others_see_no_cause(fault):
     for _ in range(2):
-        assert what_the_others_see(fault) == SEEN[fault]
+        assert what_the_others_see(fault, timeout=4.0) == SEEN[fault]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("culprit", [0, 2])
-def test_the_launcher_names_the_culprit(fault, culprit):
-    told = what_the_launcher_says(fault, culprit=culprit, timeout=1.0)
+def test_the_launcher_names_the_culprit(fault, culprit, monkeypatch):
+    monkeypatch.setattr(watch, "SETTLE", 2.0)  # ranks that share the cores may come late
+    told = what_the_launcher_says(fault, culprit=culprit, timeout=4.0)
     assert told.startswith(f"rank {culprit} ")

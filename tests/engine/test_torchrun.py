@@ -1,9 +1,11 @@
 """Under torchrun: two agents on this host, each with two ranks, as two machines would be."""
 
 import os
+import random
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from zerolit import zero
 from zerolit.cli import main
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/own_model.py"
+PATIENCE = 600  # s
 ZERO = ["-m", "zerolit", "zero", "--steps", "2"]
 
 
@@ -25,9 +28,12 @@ def torchrun(flags, program, **environment):
 
 
 def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """Not one of those that the system gives to whoever asks for any, before it is used."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with socket.socket() as free, suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port is free")
 
 
 def two_machines(program):
@@ -35,7 +41,7 @@ def two_machines(program):
     flags = ["--nnodes=2", "--nproc-per-node=2", "--master-addr=127.0.0.1"]
     flags.append(f"--master-port={free_port()}")
     agents = [torchrun([*flags, f"--node-rank={node}"], program) for node in range(2)]
-    told = [agent.communicate(timeout=120) for agent in agents]
+    told = [agent.communicate(timeout=PATIENCE) for agent in agents]
     assert [agent.returncode for agent in agents] == [0, 0], told
     assert told[1][0] == ""  # rank 0 alone speaks
     return told[0][0]
@@ -70,7 +76,7 @@ def test_the_example_of_a_model_of_ones_own():
     """By processes of its own, and by torchrun's two: it learns, and Ψ or 2Ψ are stored."""
     alone = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, check=True)
     agent = torchrun(["--nproc-per-node=2", f"--master-port={free_port()}"], [str(EXAMPLE)])
-    two, _ = agent.communicate(timeout=120)
+    two, _ = agent.communicate(timeout=PATIENCE)
     for told, stored in ((alone.stdout, 1), (two, 2)):
         first, last, psi = numbers(told)
         assert last < first / 10 and psi == pytest.approx(stored, rel=1e-3)
@@ -84,14 +90,14 @@ def test_a_port_in_use_is_named_at_once():
         port = taken.getsockname()[1]
         flags = ["--nnodes=2", "--node-rank=0", "--master-addr=127.0.0.1", f"--master-port={port}"]
         agent = torchrun(flags, [*ZERO, "--stage", "3"])
-        _, told = agent.communicate(timeout=60)
+        _, told = agent.communicate(timeout=PATIENCE)
     assert agent.returncode == 1 and f"port: {port}" in told and "EADDRINUSE" in told
 
 
 def test_an_interface_that_does_not_exist_is_named():
     flags = ["--nproc-per-node=2", f"--master-port={free_port()}"]
     agent = torchrun(flags, [*ZERO, "--stage", "3"], GLOO_SOCKET_IFNAME="nosuch0")
-    _, told = agent.communicate(timeout=60)
+    _, told = agent.communicate(timeout=PATIENCE)
     assert agent.returncode == 1 and "exitcode  : 2" in told
     assert "zerolit zero: GLOO_SOCKET_IFNAME is 'nosuch0'; this machine has " in told
 

@@ -5,9 +5,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+PATIENCE = 180_000  # ms: a busy machine is slow, and only a page that is wrong waits in vain
 
 FLAGS = [
     "--headless",
@@ -44,3 +47,28 @@ def chromium() -> Iterator[Browser]:
         browser = play.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
+
+
+def new_context(browser: Browser, **options: Any) -> BrowserContext:
+    """A reader who comes for the first time."""
+    context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
+    context.set_default_timeout(PATIENCE)
+    return context
+
+
+# Scripts and fonts are there, Material has chosen the scheme, and everything that it adds is added.
+READY = """
+() => document.readyState === "complete" && document.fonts.status === "loaded"
+  && "mdColorMedia" in document.body.dataset && !("mdColorSwitching" in document.body.dataset)
+  && [...document.querySelectorAll("pre > code")].every(
+    (code) => code.parentElement.querySelector(".md-code__nav"))
+  && [...document.querySelectorAll("article table:not([class])")].every(
+    (table) => table.closest(".md-typeset__scrollwrap"))
+  && typeof __index === "object"
+"""
+
+
+def open_page(page: Page, address: str) -> None:
+    """Go there, and wait until a reader has all of it; the search index is what comes last."""
+    page.goto(address)
+    page.wait_for_function(READY)

@@ -1,9 +1,11 @@
 """The real site, built once; and a tiny one in two languages, to inject failures into."""
 
+import pickle
 import textwrap
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tests.press.browser import chromium
 from zerolit.press.build import Built, build_into
@@ -31,7 +33,7 @@ site_name: tiny
 docs_dir: docs/en
 site_dir: site
 use_directory_urls: false
-extra: {{seconds_per_page: 2}}
+extra: {{seconds_per_page: 300}}
 theme: {{name: material, language: en, font: false}}
 hooks: ["{ROOT}/zerolit/press/hook.py"]
 plugins:
@@ -78,6 +80,11 @@ class TinySite:
         """Add to the good page, in both languages."""
         self.write(GOOD + "\n" + textwrap.dedent(text))
 
+    def limit(self, seconds: int) -> None:
+        """Let a page take no longer than this."""
+        config = self.root / "mkdocs.yml"
+        config.write_text(config.read_text().replace("page: 300", f"page: {seconds}"))
+
     def page(self, language: str = "en", name: str = "index.html") -> str:
         folder = self.root / "site" / ("zh" if language == "zh" else "")
         return (folder / name).read_text()
@@ -89,10 +96,16 @@ def tiny(tmp_path: Path) -> TinySite:
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory) -> tuple[Path, Built]:
-    """The real site, built once, and what came of it."""
-    folder = tmp_path_factory.mktemp("built") / "site"
-    return folder, build_into(ROOT, folder)
+def built(tmp_path_factory, worker_id) -> tuple[Path, Built]:
+    """The real site, built once for all workers, and what came of it."""
+    shared = tmp_path_factory.getbasetemp()
+    if worker_id != "master":
+        shared = shared.parent
+    folder, told = shared / "built" / "site", shared / "built.pickle"
+    with FileLock(shared / "built.lock"):
+        if not told.exists():
+            told.write_bytes(pickle.dumps(build_into(ROOT, folder)))
+    return folder, pickle.loads(told.read_bytes())
 
 
 @pytest.fixture(scope="session")

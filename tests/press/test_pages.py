@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page
 
-from tests.press.browser import web_tool
+from tests.press.browser import new_context, open_page, web_tool
 from tests.press.conftest import ALL, PAGES
 
 
@@ -30,20 +30,37 @@ class Visit:
     broken: list[str]
 
 
-VISITS = [(n, scheme, width) for n in ALL for scheme in ("light", "dark") for width in (1280, 360)]
+VISITS = [
+    pytest.param((name, scheme, width), marks=pytest.mark.xdist_group(name))
+    for name in ALL
+    for scheme in ("light", "dark")
+    for width in (1280, 360)
+]
+
+
+@pytest.fixture(scope="module")
+def tab(browser):
+    """One for all visits, since a new one takes longer than the page in it."""
+    context = new_context(browser)
+    context.add_init_script("localStorage.clear()")  # each visit is a new reader's
+    yield context.new_page()
+    context.close()
 
 
 @pytest.fixture(scope="module", params=VISITS, ids=lambda v: "-".join(map(str, v)))
-def visit(site, browser, request):
-    name, scheme, width = request.param
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    asked, broken = [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: broken.append(str(error)))
-    page.goto((site / name).as_uri())
-    page.wait_for_load_state("networkidle")
-    yield Visit(name, scheme, width, page, asked, broken)
-    page.close()
+def visit(site, tab, request):
+    visit = Visit(*request.param, tab, [], [])
+    hear = {"request": lambda request: visit.asked.append(request.url)}
+    hear["pageerror"] = lambda error: visit.broken.append(str(error))
+    tab.goto("about:blank")
+    for event, listener in hear.items():
+        tab.on(event, listener)
+    tab.emulate_media(color_scheme=visit.scheme)
+    tab.set_viewport_size({"width": visit.width, "height": 900})
+    open_page(tab, (site / visit.name).as_uri())
+    yield visit
+    for event, listener in hear.items():
+        tab.remove_listener(event, listener)
 
 
 def test_nobody_else_is_asked(site, visit):
@@ -97,34 +114,37 @@ def test_figures_and_tables_speak_for_themselves(visit):
 
 @pytest.mark.parametrize(("folder", "words"), [("", "bottleneck"), ("zh/", "瓶颈")])
 def test_search_works_from_disk(site, browser, folder, words):
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    context = new_context(browser)
+    page = context.new_page()
     page.goto((site / f"{folder}index.html").as_uri())
     page.click(".md-search__input")
-    page.type(".md-search__input", words)
-    page.keyboard.press("End")  # typed Chinese has no keyup of its own here, as an input method has
-    page.wait_for_selector(".md-search-result__link", timeout=30_000)
-    assert "ring-all-reduce.html" in page.get_attribute(".md-search-result__link", "href")
-    page.close()
+    page.fill(".md-search__input", words)  # in one go, so that no part of it is looked for
+    page.keyboard.press("End")  # a keyup, as an input method has one
+    link = page.wait_for_selector(".md-search-result__link")
+    assert "ring-all-reduce.html" in link.get_attribute("href")
+    context.close()
 
 
 @pytest.mark.parametrize("name", [f"{page}.html" for page in PAGES])
 def test_the_language_switch_stays_on_the_page(site, browser, name):
-    page = browser.new_page()
+    context = new_context(browser)
+    page = context.new_page()
     for here, there, code in ((name, f"zh/{name}", "zh"), (f"zh/{name}", name, "en")):
         page.goto((site / here).as_uri())
         link = page.locator(f'a.md-select__link[hreflang="{code}"]')
         assert link.evaluate("element => element.href") == (site / there).as_uri()
-    page.close()
+    context.close()
 
 
 def test_figures_take_the_schemes_colours(site, browser):
     colours = {}
     for scheme in ("light", "dark"):
-        page = browser.new_page(color_scheme=scheme)
-        page.goto((site / "traffic-and-time.html").as_uri())
+        context = new_context(browser, color_scheme=scheme)
+        page = context.new_page()
+        open_page(page, (site / "traffic-and-time.html").as_uri())
         text = page.locator("#traffic-time-curve svg text").first
         colours[scheme] = text.evaluate("element => getComputedStyle(element).fill")
-        page.close()
+        context.close()
     assert colours["light"] != colours["dark"]
 
 

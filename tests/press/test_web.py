@@ -10,7 +10,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.press.browser import lacks, web_tool
+from tests.press.browser import lacks, new_context, web_tool
 from tests.press.conftest import ALL, PAGES, ROOT
 from zerolit.press.places import forgotten
 
@@ -39,10 +39,20 @@ def test_the_validator_is_listening(tmp_path):
 @pytest.fixture
 def reader(browser):
     """A page in a browser that lets it use the clipboard."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    context = new_context(browser, permissions=["clipboard-read", "clipboard-write"])
+    context.add_init_script(REMEMBER)
     yield context.new_page()
     context.close()
+
+
+# That something was copied is shown for a moment only.
+REMEMBER = """
+window.copied = [];
+new MutationObserver((changes) => changes.forEach(({ target }) => {
+  if (target.matches(".zl-copied")) copied.push(target);
+})).observe(document, { subtree: true, attributeFilter: ["class"] });
+"""
+COPIED = "copied.includes(document.activeElement)"
 
 
 def clipboard(page):
@@ -58,7 +68,7 @@ def test_a_permalink_is_seen_and_copies_the_full_address(site, reader, folder):
         assert float(link.evaluate("element => getComputedStyle(element).opacity")) >= 0.5
         link.focus()
         reader.keyboard.press("Enter")
-        reader.wait_for_selector(".zl-copied")
+        reader.wait_for_function(f"copied.some((link) => link.hash === '#{name}')")
         assert clipboard(reader) == f"{page.as_uri()}#{name}"
 
 
@@ -75,12 +85,12 @@ def test_the_page_of_links_filters_and_copies_by_keyboard(site, reader, folder, 
         if reader.evaluate("document.activeElement.matches('.zl-table')"):
             reader.keyboard.press("Tab")
     reader.keyboard.press("Enter")
-    reader.wait_for_selector(".zl-copied")
+    reader.wait_for_function(COPIED)
     address = (site / "traffic-and-time.html").as_uri()
     assert clipboard(reader).endswith(f"]({address}#traffic-efficiency)")
     reader.keyboard.press("Tab")
     reader.keyboard.press("Enter")
-    reader.wait_for_function("document.activeElement.matches('.zl-copied')")
+    reader.wait_for_function(COPIED)
     address = (site / "zh/traffic-and-time.html").as_uri()
     assert clipboard(reader).endswith(f"]({address}#traffic-efficiency)")
 
@@ -89,7 +99,7 @@ def test_answers_open_and_search_starts_by_keyboard(site, reader):
     reader.goto((site / "zero.html").as_uri())
     reader.locator("details > summary").first.focus()
     reader.keyboard.press("Enter")
-    assert reader.locator("details").first.evaluate("element => element.open")
+    reader.wait_for_function("document.querySelector('details').open")
     reader.keyboard.press("Escape")
     reader.evaluate("document.activeElement.blur()")
     reader.keyboard.press("/")
@@ -117,7 +127,7 @@ def test_old_addresses_work_in_a_browser(tiny, reader):
                     reader.goto("about:blank")
                     reader.goto(root + folder + old)
                     told = f"location.href === {root + folder + new!r}"
-                    reader.wait_for_function(told, timeout=5000)
+                    reader.wait_for_function(told)
 
 
 @contextmanager
@@ -135,13 +145,14 @@ class QuietHandler(SimpleHTTPRequestHandler):
         pass
 
 
-def test_two_builds_of_one_commit_are_the_same_bytes(site, tmp_path):
-    """The other one in a process of its own, a moment later."""
+@pytest.mark.xdist_group("two builds")
+def test_two_builds_of_one_commit_are_the_same_bytes(tmp_path, request):
+    """The other one in a process of its own, which another worker may build the first beside."""
     code = "import sys; from pathlib import Path; from zerolit.press.build import build_into\n"
     code += "build_into(Path(sys.argv[1]), Path(sys.argv[2]))"
     command = [sys.executable, "-c", code, str(ROOT), str(tmp_path / "site")]
     subprocess.run(command, check=True, capture_output=True)
-    one, other = contents(site), contents(tmp_path / "site")
+    one, other = contents(request.getfixturevalue("site")), contents(tmp_path / "site")
     assert one.keys() == other.keys()
     assert [name for name in one if one[name] != other[name]] == []
 

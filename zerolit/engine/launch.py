@@ -132,7 +132,7 @@ def unguarded(function: Callable, size: int, *arguments: Any, timeout: float) ->
     """
     told: list[str] = []
     with _started(function, size, arguments, timeout, "cpu") as ranks:
-        deadline = time.monotonic() + timeout + 2
+        deadline = time.monotonic() + 2 * timeout + 1  # they start at their leisure
         waiting = {one.pipe: one for one in ranks}
         while waiting and (left := deadline - time.monotonic()) > 0:
             for pipe in wait(waiting, left):
