@@ -118,6 +118,7 @@ def _add_pages(commands: "Commands") -> None:
     build.add_argument(
         "--no-swap-on-drift", action="store_true", help="keep the last site if a result drifted"
     )
+    build.add_argument("--url", help="where the site will be, as https://… (default: anywhere)")
     check = _add(commands, _check, "check", "run every block, compare with the reference", False)
     check.add_argument("--report", type=Path, help="write the outcome on one page, as Markdown")
 
@@ -283,8 +284,11 @@ def _progress(disable: bool = False) -> Progress:
 def _build(options: argparse.Namespace) -> int:
     from zerolit.press.build import build_site
 
+    if options.url and not options.url.startswith(("https://", "http://")):
+        raise ValueError(f"--url is {options.url}; it must start with https:// or http://")
+
     def build(root: Path, on_page: Callable[[str], None]) -> "Built":
-        return build_site(root, on_page, options.accept, not options.no_swap_on_drift)
+        return build_site(root, on_page, options.accept, not options.no_swap_on_drift, options.url)
 
     root, built, _ = _run_pages(options.command, build)
     if built is None:

@@ -105,6 +105,7 @@ def on_page_content(html, page, config, files):
     name = f"{_language(config)}/{page.file.src_uri}"
     with _plain_error():
         html = _press("gate").fill_in(_press("page").current(), html)
+        html = _press("formulas").render_formulas(name, html)
     _press("gate").stop_clock()
     site = _press("page").site
     site.seconds[name] += time.perf_counter()
@@ -134,7 +135,7 @@ def on_page_context(context, page, config, nav):
     config.extra["alternate"] = [
         {
             "name": NAMES[language],
-            "lang": language,
+            "lang": _press("head").TAGS[language],
             "link": posixpath.relpath(
                 page.file.dest_uri if language == "en" else f"zh/{page.file.dest_uri}",
                 posixpath.dirname(here) or ".",
@@ -146,15 +147,20 @@ def on_page_context(context, page, config, nav):
 
 
 def on_post_page(output, page, config):
-    """Repair what Material's templates get wrong."""
-    return _press("polish").polish(output, _language(config))
+    """Repair what Material's templates get wrong, and give the page a head of its own."""
+    return _finish_html(output, config, page.file.dest_uri)
 
 
 def on_post_template(output_content, template_name, config):
     """The same for the page that a host shows where there is none."""
-    if template_name == "404.html":
-        output_content = _press("polish").polish(output_content, _language(config))
-    return output_content
+    return _finish_html(output_content, config) if template_name == "404.html" else output_content
+
+
+def _finish_html(html, config, address=""):
+    language = _language(config)
+    url = (config.site_url or "").removesuffix("" if language == "en" else "zh/")
+    html = _press("head").complete_head(html, language, config.site_name, address, url)
+    return _press("polish").polish(html, language)
 
 
 @event_priority(-200)
@@ -168,6 +174,7 @@ def on_post_build(config):
         str(_root(config) / "docs" / "mkdocs.zh.yml"),
         strict=config.strict,
         site_dir=str(Path(config.site_dir) / "zh"),
+        site_url=config.site_url and f"{config.site_url}zh/",
     )
     chinese.plugins.on_startup(command="build", dirty=False)
     build(chinese)
