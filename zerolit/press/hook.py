@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mkdocs.config import load_config
 from mkdocs.exceptions import PluginError
-from mkdocs.plugins import event_priority
+from mkdocs.plugins import CombinedEvent, event_priority
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_PER_PAGE = 300  # unless `extra: seconds_per_page` says something else
@@ -129,8 +129,21 @@ class _plain_error:
             raise PluginError(str(error)) from None
 
 
-def on_page_context(context, page, config, nav):
-    """Let the language switch keep the reader on the same page."""
+@event_priority(100)
+def _before_indexing(context, page, config, nav):
+    """Show the search plugin the page without what reads badly in its results."""
+    page.meta["shown"] = page.content
+    page.content = _press("searching").for_search(page.content)
+    return context
+
+
+@event_priority(-100)
+def _after_indexing(context, page, config, nav):
+    """Show readers the whole page again, and let the language switch keep them on it."""
+    page.content = page.meta.pop("shown")
+    index = config.plugins["material/search"].search_index.entries
+    with _plain_error():
+        _press("searching").prefer(index, page.url, page.meta.get("explains", []))
     here = page.file.dest_uri if _language(config) == "en" else f"zh/{page.file.dest_uri}"
     config.extra["alternate"] = [
         {
@@ -144,6 +157,9 @@ def on_page_context(context, page, config, nav):
         for language in NAMES
     ]
     return context
+
+
+on_page_context = CombinedEvent(_before_indexing, _after_indexing)
 
 
 def on_post_page(output, page, config):
@@ -166,6 +182,8 @@ def _finish_html(html, config, address=""):
 @event_priority(-200)
 def on_post_build(config):
     """After the English site, build the Chinese one into its folder `zh`."""
+    with _plain_error():
+        _press("polish").mend_search(Path(config.site_dir))
     if _language(config) != "en":
         return
     from mkdocs.commands.build import build
