@@ -123,6 +123,7 @@ def _add_pages(commands: "Commands") -> None:
     )
     serve = _add(commands, _serve, "serve", "show the site while you write it", False)
     serve.add_argument("--port", type=int, default=8000, help="(default 8000)")
+    build.add_argument("--url", help="where the site will be, as https://… (default: anywhere)")
     check = _add(commands, _check, "check", "run every block, compare with the reference", False)
     check.add_argument("--report", type=Path, help="write the outcome on one page, as Markdown")
 
@@ -292,10 +293,13 @@ def _progress(disable: bool = False) -> Progress:
 def _build(options: argparse.Namespace) -> int:
     from zerolit.press.build import DRAFT, build_draft, build_site
 
+    if options.url and not options.url.startswith(("https://", "http://")):
+        raise ValueError(f"--url is {options.url}; it must start with https:// or http://")
+
     def build(root: Path, on_page: Callable[[str], None]) -> "Built":
         if options.draft:
             return build_draft(root, on_page)
-        return build_site(root, on_page, options.accept, not options.no_swap_on_drift)
+        return build_site(root, on_page, options.accept, not options.no_swap_on_drift, options.url)
 
     root, built, _ = _run_pages(options.command, build)
     if built is None:

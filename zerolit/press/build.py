@@ -74,6 +74,7 @@ def build_site(
     on_page: OnPage | None = None,
     accept: bool = False,
     swap_on_drift: bool = True,
+    url: str | None = None,
 ) -> Built:
     """Build both languages, strictly, and put them at `root/site`.
 
@@ -83,13 +84,14 @@ def build_site(
         accept: make this build's results and places the reference.
         swap_on_drift: put a site in place even though some of its results or places are not the
             reference's.
+        url: where the site will be, so that its pages name their addresses in both languages.
 
     Raises:
         BuildFailed: anything went wrong; `root/site` is what it was before.
     """
     with _scratch(root) as scratch:
         site.accept = accept
-        built = build_into(root, scratch / "new", on_page)
+        built = build_into(root, scratch / "new", on_page, url)
         if built.differs and not (swap_on_drift or accept):
             return built
         try:
@@ -152,7 +154,11 @@ def build_draft(root: Path, on_page: OnPage | None = None) -> Built:
 
 
 def build_into(
-    root: Path, folder: Path, on_page: OnPage | None = None, draft: bool = False
+    root: Path,
+    folder: Path,
+    on_page: OnPage | None = None,
+    url: str | None = None,
+    draft: bool = False,
 ) -> Built:
     """Build both languages, strictly, into `folder`; raises as `build_site`."""
     site.draft = draft
@@ -169,7 +175,8 @@ def build_into(
     logger = logging.getLogger("mkdocs")
     logger.addHandler(complaints)
     try:
-        config = load_config(str(root / "mkdocs.yml"), site_dir=str(folder), strict=True)
+        file = str(root / "mkdocs.yml")
+        config = load_config(file, strict=True, site_dir=str(folder), site_url=url)
         config.plugins.on_startup(command="build", dirty=False)
         site.on_page = on_page or (lambda _: None)
         build(config)

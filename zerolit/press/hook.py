@@ -8,9 +8,9 @@ from pathlib import Path
 
 from mkdocs.config import load_config
 from mkdocs.exceptions import PluginError
-from mkdocs.plugins import event_priority
+from mkdocs.plugins import CombinedEvent, event_priority
 
-from zerolit.press import early, finish, gate, polish, serve
+from zerolit.press import early, finish, formulas, gate, head, polish, searching, serve
 from zerolit.press.blocks import run_blocks
 from zerolit.press.fences import PageError
 from zerolit.press.page import current, open_page, site
@@ -116,16 +116,30 @@ def on_page_markdown(markdown, page, config, files):
 def on_page_content(html, page, config, files):
     """Fill in the named results."""
     with _plain_error():
-        return gate.fill_in(current(), html)
+        html = gate.fill_in(current(), html)
+        return formulas.render_formulas(current().uri, html)
 
 
-def on_page_context(context, page, config, nav):
-    """Let the language switch keep the reader on the same page."""
+@event_priority(100)
+def _before_indexing(context, page, config, nav):
+    """Show the search plugin the page without what reads badly in its results."""
+    page.meta["shown"] = page.content
+    page.content = searching.for_search(page.content)
+    return context
+
+
+@event_priority(-100)
+def _after_indexing(context, page, config, nav):
+    """Show readers the whole page again, and let the language switch keep them on it."""
+    page.content = page.meta.pop("shown")
+    index = config.plugins["material/search"].search_index.entries
+    with _plain_error():
+        searching.prefer(index, page.url, page.meta.get("explains", []))
     here = page.file.dest_uri if _language(config) == "en" else f"zh/{page.file.dest_uri}"
     config.extra["alternate"] = [
         {
             "name": NAMES[language],
-            "lang": language,
+            "lang": head.TAGS[language],
             "link": posixpath.relpath(
                 page.file.dest_uri if language == "en" else f"zh/{page.file.dest_uri}",
                 posixpath.dirname(here) or ".",
@@ -136,17 +150,25 @@ def on_page_context(context, page, config, nav):
     return context
 
 
+on_page_context = CombinedEvent(_before_indexing, _after_indexing)
+
+
 def on_post_page(output, page, config):
-    """Repair what Material's templates get wrong; say of a draft that it is one."""
-    output = polish.polish(output, _language(config))
-    return polish.mark_draft(output, _language(config)) if site.draft else output
+    """Repair what Material's templates get wrong, and give the page a head of its own."""
+    return _finish_html(output, config, page.file.dest_uri)
 
 
 def on_post_template(output_content, template_name, config):
     """The same for the page that a host shows where there is none."""
-    if template_name == "404.html":
-        output_content = polish.polish(output_content, _language(config))
-    return output_content
+    return _finish_html(output_content, config) if template_name == "404.html" else output_content
+
+
+def _finish_html(html, config, address=""):
+    language = _language(config)
+    url = (config.site_url or "").removesuffix("" if language == "en" else "zh/")
+    html = head.complete_head(html, language, config.site_name, address, url)
+    html = polish.polish(html, language)
+    return polish.mark_draft(html, language) if site.draft else html
 
 
 def on_env(env, config, files):
@@ -157,6 +179,8 @@ def on_env(env, config, files):
 @event_priority(-200)
 def on_post_build(config):
     """After the English site, build the Chinese one into its folder `zh`."""
+    with _plain_error():
+        polish.mend_search(Path(config.site_dir))
     if _language(config) != "en":
         return
     from mkdocs.commands.build import build
@@ -165,6 +189,7 @@ def on_post_build(config):
         str(_root(config) / "docs" / "mkdocs.zh.yml"),
         strict=config.strict,
         site_dir=str(Path(config.site_dir) / "zh"),
+        site_url=config.site_url and f"{config.site_url}zh/",
     )
     chinese.plugins.on_startup(command="build", dirty=False)
     build(chinese)

@@ -11,6 +11,7 @@ from posixpath import dirname, join, normpath
 from urllib.parse import unquote, urlsplit
 
 from .fences import PageError
+from .head import TAGS
 from .ledger import git, replace_file
 
 PUBLISHED = Path("docs/anchors.txt")  # every address ever published, a line each
@@ -248,7 +249,9 @@ def write_redirects(site: Path, redirects: dict[str, str]) -> None:
 def _stub(old: str, new: str, language: str) -> str:
     """A page at an old address that leads to the new one, with or without scripts."""
     depth = "../" * old.count("/")
-    return _STUB.format(language=language, moved=_MOVED[language], depth=depth, new=depth + new)
+    return _STUB.format(
+        language=TAGS[language], moved=_MOVED[language], depth=depth, new=depth + new
+    )
 
 
 def _new(page: str, redirects: dict[str, str]) -> str:

@@ -1,9 +1,3 @@
-// Formulas: arithmatex leaves \(…\) and \[…\] in .arithmatex elements.
-document.querySelectorAll(".arithmatex").forEach((element) => {
-  const text = element.textContent;
-  katex.render(text.slice(2, -2), element, { displayMode: text.startsWith("\\["), throwOnError: false });
-});
-
 // The # beside a heading, table or figure copies its full address; so does code marked for it.
 async function copy(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
@@ -41,6 +35,23 @@ document.querySelectorAll("input[data-filters]").forEach((input) => {
       const text = row.textContent.toLowerCase();
       row.hidden = !words.every((word) => text.includes(word));
     });
+  });
+});
+
+// The language switch keeps the section: the place in the address while it is on the screen, else
+// the last heading that was scrolled past.
+function place() {
+  const named = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const box = named?.getBoundingClientRect();
+  if (box && box.bottom > 0 && box.top < innerHeight) return named.id;
+  const top = document.querySelector(".md-header").offsetHeight + 40;
+  const headings = [...document.querySelectorAll("article :is(h2, h3, h4)[id]")];
+  return headings.filter((heading) => heading.getBoundingClientRect().top < top).at(-1)?.id ?? "";
+}
+
+document.querySelectorAll(".md-select__link").forEach((link) => {
+  ["pointerdown", "focus", "click"].forEach((event) => {
+    link.addEventListener(event, () => { link.hash = place(); });
   });
 });
 
