@@ -5,9 +5,11 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from subprocess import DEVNULL
 
 import numpy as np
@@ -293,3 +295,31 @@ def stock_steps(which: str) -> Callable[[list], None]:
             take_step(model, adamw, TINY_GPT, batch, shipped=True)
 
     return run
+
+
+# The pages
+
+
+def print_build(console: Console) -> None:
+    """The seconds of a cold build, and of each page's blocks.
+
+    As multiples of `zerolit demo` in the same run. Pages run side by side, so that they add up to
+    more than the whole.
+    """
+    from tempfile import TemporaryDirectory
+
+    from zerolit.press.build import build_into, find_root
+
+    root = find_root(Path.cwd())
+    demo = run_alone(["-m", "zerolit", "demo"]).seconds
+    table = Table("what", "seconds", "× zerolit demo", caption=f"zerolit demo: {demo:.1f} s")
+    with TemporaryDirectory() as folder, console.status("building"):
+        start = time.perf_counter()
+        built = build_into(root, Path(folder) / "site")
+        whole = time.perf_counter() - start
+    pages: dict[str, float] = defaultdict(float)
+    for page, seconds in built.seconds.items():
+        pages[page.partition("/")[2]] += seconds  # both languages
+    for name, seconds in [("the whole", whole), *sorted(pages.items(), key=lambda p: -p[1])]:
+        table.add_row(name, f"{seconds:.1f}", f"{seconds / demo:.2f}")
+    console.print(table)

@@ -108,6 +108,7 @@ def _add_engine(commands: "Commands") -> None:
     scale.add_argument("--width", type=int, default=512, help="of the GPT (default 512)")
     bench = _add(commands, _bench, "bench", "speed, as ratios in one run", lang=False)
     bench.add_argument("--engine", action="store_true", help="real processes beside PyTorch's own")
+    bench.add_argument("--build", action="store_true", help="a cold build of the site, by page")
 
 
 def _add_pages(commands: "Commands") -> None:
@@ -374,8 +375,11 @@ def _tell(built: "Built", accepted: bool = False) -> None:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from zerolit.bench import print_demo, print_engine, print_overhead, print_ratios
+    from zerolit.bench import print_build, print_demo, print_engine, print_overhead, print_ratios
 
+    if options.build:
+        print_build(Console())
+        return 0
     if options.engine:
         print_engine(Console())
         return 0

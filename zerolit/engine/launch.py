@@ -27,6 +27,9 @@ from . import status
 from .rank import Job, be_rank, hear, join, listen
 from .watch import Rank, Watch, ending
 
+# What a rank imports; torch._dynamo is imported by PyTorch's own trainings, half a second each.
+PRELOAD = ["zerolit.engine", "zerolit.engine.stock", "torch._dynamo"]
+
 
 def launch(
     function: Callable,
@@ -115,7 +118,7 @@ def _started(
 
 def _start(job: Job) -> Rank:
     context = mp.get_context("forkserver")
-    context.set_forkserver_preload(["zerolit.engine"])
+    context.set_forkserver_preload(PRELOAD)
     ours, theirs = context.Pipe()
     record = context.RawArray("c", status.LENGTH)
     process = context.Process(target=be_rank, args=(job, theirs, record), daemon=True)

@@ -18,13 +18,14 @@ class Step:
     """Four ranks and one, at one step.
 
     Attributes:
-        gradient_gap: the largest difference of their gradients at the same parameters.
+        gradient_gap: the largest difference of their gradients at the same parameters; None if
+            they were not compared.
         single_loss, mean_loss: of the one rank, and of the four ranks together.
         parameter_gap: the largest difference of the two runs' parameters after the update.
         gaps: the same for each parameter, by name.
     """
 
-    gradient_gap: float
+    gradient_gap: float | None
     single_loss: float
     mean_loss: float
     parameter_gap: float
@@ -43,6 +44,7 @@ def bigger_batch(
     sgd: float | None = None,
     batch_size: int = 32,
     master_dtype: torch.dtype | None = None,
+    gradients: bool = True,
     threads: int = 1,
     on_step: Callable[[], object] = lambda: None,
 ) -> list[Step]:
@@ -52,6 +54,7 @@ def bigger_batch(
 
     Args:
         sgd: the learning rate of plain SGD; None is AdamW as in `train`.
+        gradients: whether to compare them, too: half as much again to compute.
         threads: how many of the runs compute at once; the bits do not depend on it.
 
     Raises:
@@ -59,7 +62,7 @@ def bigger_batch(
     """
     how = Settings(size, steps, task, batch_size, master_dtype=master_dtype)
     many, one = (_workers(how, n, sgd) for n in (size, 1))
-    mirror = _workers(how, size, sgd=0.0)  # stays at the one's parameters
+    mirror = _workers(how, size, sgd=0.0) if gradients else []  # stays at the one's parameters
     told = []
     with one_thread(), ThreadPoolExecutor(threads) as pool:
         for batch in task.draw_batches(steps, batch_size):
@@ -78,10 +81,10 @@ def _step_all(
 ) -> Step:
     """A step of each; the mirror's gradients, and the parameters of the many, beside the one's."""
     parts, whole = share_out(*batch, len(many), 1), share_out(*batch, 1, 1)
-    runs = ((mirror, parts), (many, parts), (one, whole))
-    _, mean, single = pool.map(lambda run: step(stage0, *run), runs)
-    gradients = _differences(one[0], mirror[0], "gradients")
-    gradient_gap = max(part.max().item() for part in gradients)
+    runs = [(many, parts), (one, whole)] + [(mirror, parts)] * bool(mirror)
+    mean, single, *_ = pool.map(lambda run: step(stage0, *run), runs)
+    gradients = _differences(one[0], mirror[0], "gradients") if mirror else []
+    gradient_gap = max((part.max().item() for part in gradients), default=None)
     names = [name for unit in one[0].units for name in unit.names]
     gaps = _by_name(names, _differences(one[0], many[0], "parameters"))
     return Step(gradient_gap, single, mean, max(gaps.values()), gaps)
