@@ -120,3 +120,15 @@ def test_chinese_beside_a_formula_is_refused():
         figure.text(0.5, 0.5, "步数 $p$")
         with pytest.raises(ValueError, match=r"figure ring-steps: '步数 \$p\$' mixes Chinese"):
             render("ring-steps", figure, CAPTION, CAPTION, {})
+
+
+def test_a_figure_for_phones_has_words_and_ids_of_its_own(language):
+    with canvas(8, 2) as figure, canvas(4, 3) as narrow:
+        for drawn in (figure, narrow):
+            drawn.text(0.1, 0.5, "four cards")
+        html = render("four", figure, CAPTION, CAPTION, {"n": 4}, {"n": 4}, narrow=narrow)
+    wide, phone = html.split('<div class="zl-narrow">')
+    assert all("four cards" in part and 'role="img"' in part for part in (wide, phone))
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    assert len(ids) == len(set(ids)) and 'id="four-narrow-' in phone
+    assert html.count("<figcaption>") == html.count("<figure ") == 1

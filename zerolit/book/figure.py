@@ -67,6 +67,7 @@ def render(
     shown: dict[str, Any] | None = None,
     tolerances: dict[str, str] | None = None,
     data: dict[str, Any] | None = None,
+    narrow: Figure | None = None,
 ) -> str:
     """The figure as HTML, with caption and text alternative in the language of the page.
 
@@ -78,6 +79,8 @@ def render(
         shown: what the caption is filled with, if anything.
         tolerances: by fact or line, how far a rebuild may be off, if not by default.
         data: what is drawn other than as lines.
+        narrow: the same for a phone, drawn on `canvas(4, …)`, where text at 11 points is read
+            without scrolling; without it, the one figure is scaled down, words and all.
 
     Facts, data and every line enter the ledger.
 
@@ -89,14 +92,25 @@ def render(
     current().made.append(name)
     for key, value in (facts | (data or {}) | _lines(figure)).items():
         current().record(f"{name}.{key}", value, (tolerances or {}).get(key, ""))
-    svg = _paint(name, _svg(figure))
-    label = escape(alt.fill(language, **facts), quote=True)
-    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+    told = alt.fill(language, **facts)
+    if narrow is None:
+        drawn = f'<div class="zl-scroll" tabindex="0">{_image(name, figure, told)}</div>'
+    else:
+        _check_text(name, narrow)
+        drawn = f'<div class="zl-wide">{_image(name, figure, told)}</div>'
+        drawn += f'<div class="zl-narrow">{_image(f"{name}-narrow", narrow, told)}</div>'
     text = escape(caption.fill(language, **(shown or {})))
     return (
-        f'<figure class="zl-figure" id="{name}"><div class="zl-scroll" tabindex="0">{svg}</div>'
+        f'<figure class="zl-figure" id="{name}">{drawn}'
         f"<figcaption>{text}{permalink(name)}</figcaption></figure>\n"
     )
+
+
+def _image(name: str, figure: Figure, alt: str) -> str:
+    """One SVG with its text alternative."""
+    label = escape(alt, quote=True)
+    svg = _paint(name, _svg(figure))
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 
 def _lines(figure: Figure) -> dict[str, Any]:
