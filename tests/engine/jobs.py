@@ -116,6 +116,11 @@ def goes_on_for_long():
         drive(iter_swap(Swap(x, 3 - rank(), 3 - rank(), x)))
 
 
+def silent_for_long():
+    """Longer than the timeout of 3 s and a grace; then all return, but not at once."""
+    time.sleep(5 + rank() / 2)
+
+
 def many_tensors():
     return os.getpid(), [torch.tensor([rank()]) for _ in range(2000)]
 

@@ -202,6 +202,21 @@ def test_ranks_that_exchange_for_long_after_one_has_returned_are_no_fault():
     assert launch(jobs.goes_on_for_long, 3, timeout=3) == [None, None, None]
 
 
+def test_ranks_that_return_after_a_long_silence_are_no_fault():
+    """As in a collective of torch's own on a busy machine; the first to return is a sign."""
+    assert launch(jobs.silent_for_long, 2, timeout=3) == [None, None]
+
+
+def test_ranks_that_return_at_once_after_a_long_silence_are_no_fault():
+    ranks = [Rank(None, None, mp.RawArray("c", status.LENGTH)) for _ in range(2)]
+    watch = Watch(ranks, 1.0, print)
+    watch._judge()
+    watch.last_sign -= 100
+    for rank in ranks:
+        rank.finished = True
+    watch._judge()
+
+
 def test_many_tensors_come_back_by_value():
     """Not in files of shared memory, of which there are only so many."""
     for rank, (pid, tensors) in enumerate(launch(jobs.many_tensors, 2)):

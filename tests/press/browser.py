@@ -64,11 +64,10 @@ READY = """
     (code) => code.parentElement.querySelector(".md-code__nav"))
   && [...document.querySelectorAll("article table:not([class])")].every(
     (table) => table.closest(".md-typeset__scrollwrap"))
-  && typeof __index === "object"
 """
 
 
 def open_page(page: Page, address: str) -> None:
-    """Go there, and wait until a reader has all of it; the search index is what comes last."""
+    """Go there, and wait until a reader has all of it."""
     page.goto(address)
     page.wait_for_function(READY)

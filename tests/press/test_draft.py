@@ -243,7 +243,7 @@ class Served:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/{name}", timeout=60) as page:
             return page.read().decode()
 
-    def wait(self, condition, seconds: float = 120) -> None:
+    def wait(self, condition, seconds: float = 300) -> None:
         end = time.monotonic() + seconds
         while True:
             try:

@@ -63,12 +63,6 @@ def visit(site, tab, request):
         tab.remove_listener(event, listener)
 
 
-def test_nobody_else_is_asked(site, visit):
-    local = (site.as_uri(), "data:", "blob:")
-    assert [url for url in visit.asked if not url.startswith(local)] == []
-    assert visit.broken == []
-
-
 def test_it_fits_in_its_scheme(visit):
     assert visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     wanted = "slate" if visit.scheme == "dark" else "default"
@@ -112,16 +106,27 @@ def test_figures_and_tables_speak_for_themselves(visit):
     assert visit.page.evaluate(f"{headless}.length") == 0
 
 
+def test_nobody_else_is_asked(site, visit):
+    """Last, so that what comes late is seen as well."""
+    assert elsewhere(site, visit.asked) == [] and visit.broken == []
+
+
+def elsewhere(site, asked):
+    return [url for url in asked if not url.startswith((site.as_uri(), "data:", "blob:"))]
+
+
 @pytest.mark.parametrize(("folder", "words"), [("", "bottleneck"), ("zh/", "瓶颈")])
 def test_search_works_from_disk(site, browser, folder, words):
-    context = new_context(browser)
+    context, asked = new_context(browser), []
     page = context.new_page()
+    page.on("request", lambda request: asked.append(request.url))
     page.goto((site / f"{folder}index.html").as_uri())
     page.click(".md-search__input")
     page.fill(".md-search__input", words)  # in one go, so that no part of it is looked for
     page.keyboard.press("End")  # a keyup, as an input method has one
     link = page.wait_for_selector(".md-search-result__link")
     assert "ring-all-reduce.html" in link.get_attribute("href")
+    assert any("search_index" in url for url in asked) and elsewhere(site, asked) == []
     context.close()
 
 

@@ -49,7 +49,7 @@ class Watch:
     def __init__(self, ranks: list[Rank], timeout: float, on_tell: Callable):
         self.ranks, self.timeout, self.on_tell = ranks, timeout, on_tell
         self.first_victim: tuple[int, float] | None = None  # rank, when
-        self.signs, self.last_sign = list[bytes](), time.monotonic()
+        self.signs, self.last_sign = list[tuple[bytes, bool]](), time.monotonic()
 
     def until_the_end(self) -> list[Any]:
         while not all(rank.finished for rank in self.ranks):
@@ -97,7 +97,7 @@ class Watch:
         self._misfit()
         self._early_return()
         now = time.monotonic()
-        signs = [rank.record.value for rank in self.ranks]
+        signs = [(rank.record.value, rank.finished) for rank in self.ranks]
         if signs != self.signs:
             self.signs, self.last_sign = signs, now
         if self.first_victim:
