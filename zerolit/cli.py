@@ -109,6 +109,7 @@ def _add_engine(commands: "Commands") -> None:
     bench = _add(commands, _bench, "bench", "speed, as ratios in one run", lang=False)
     bench.add_argument("--engine", action="store_true", help="real processes beside PyTorch's own")
     bench.add_argument("--build", action="store_true", help="a cold build of the site, by page")
+    bench.add_argument("--pages", action="store_true", help="Lighthouse's scores of the built site")
 
 
 def _add_pages(commands: "Commands") -> None:
@@ -375,10 +376,22 @@ def _tell(built: "Built", accepted: bool = False) -> None:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from zerolit.bench import print_build, print_demo, print_engine, print_overhead, print_ratios
+    from zerolit.bench import (
+        print_build,
+        print_demo,
+        print_engine,
+        print_overhead,
+        print_pages,
+        print_ratios,
+    )
 
     if options.build:
         print_build(Console())
+        return 0
+    if options.pages:
+        from zerolit.press.build import find_root
+
+        print_pages(Console(), find_root(Path.cwd()) / "site")
         return 0
     if options.engine:
         print_engine(Console())
