@@ -94,8 +94,8 @@ def mutants(hops, at, size):
     changed = {
         "dropped": [],
         "doubled": [hops[at]] * 2,
-        "send dropped": [(None, -1, received, frm, adds)],
-        "receive dropped": [(sent, to, None, -1, adds)],
+        "send dropped": [(None, None, received, frm, adds)],
+        "receive dropped": [(sent, to, None, None, adds)],
         "add and copy exchanged": [(sent, to, received, frm, not adds)],
     }
     for other in range(size):
@@ -135,9 +135,9 @@ def test_a_hop_doubled_on_both_sides_exceeds_the_bound_or_is_caught(size):
         right = (rank + 1) % size
         schedules = [schedule(r, size) for r in range(size)]
         sent, to, _, _, adds = schedules[rank][at]
-        schedules[rank].insert(at, (sent, to, None, -1, adds))
+        schedules[rank].insert(at, (sent, to, None, None, adds))
         _, _, arriving, source, _ = schedules[right][at]
-        schedules[right].insert(at, (None, -1, arriving, source, adds))
+        schedules[right].insert(at, (None, None, arriving, source, adds))
         if adds:
             with pytest.raises(ProofError, match="is in it twice"):
                 prove(play(schedules), size)
@@ -197,9 +197,9 @@ def test_a_hop_left_out_on_both_sides_is_caught(size):
         right = (rank + 1) % size
         schedules = [schedule(r, size) for r in range(size)]
         sent, to, received, frm, adds = schedules[rank][at]
-        schedules[rank][at] = (None, -1, received, frm, adds)
+        schedules[rank][at] = (None, None, received, frm, adds)
         sent, to, received, frm, adds = schedules[right][at]
-        schedules[right][at] = (sent, to, None, -1, adds)
+        schedules[right][at] = (sent, to, None, None, adds)
         assert outcome(schedules) == "wrong"
         with pytest.raises(ProofError):
             prove(play(schedules), size)
@@ -223,8 +223,8 @@ def test_another_chunk_agreed_on_by_both_sides_is_caught(size):
 def test_a_chunk_that_is_sent_twice_names_the_second_hop():
     schedules = [schedule(rank, 3) for rank in range(3)]
     sent, to, _, _, _ = schedules[1][0]  # rank 1 sends its chunk 1 to rank 2 …
-    schedules[1].insert(1, (sent, to, None, -1, True))  # … and, in step 2, once more
-    schedules[2].insert(1, (None, -1, 1, 1, True))
+    schedules[1].insert(1, (sent, to, None, None, True))  # … and, in step 2, once more
+    schedules[2].insert(1, (None, None, 1, 1, True))
     with pytest.raises(ProofError) as told:
         prove(play(schedules), 3)
     # By then rank 1 has added rank 0's chunk 0, but its chunk 1 is still its own alone.
@@ -249,9 +249,9 @@ def test_a_copy_turned_into_a_sum_names_the_hop():
 
 def test_a_last_hop_that_is_left_out_names_the_hop_that_brought_too_little():
     schedules = [schedule(rank, 3) for rank in range(3)]
-    schedules[0][3] = (None, -1, *schedules[0][3][2:])
+    schedules[0][3] = (None, None, *schedules[0][3][2:])
     sent, to, _, _, adds = schedules[1][3]
-    schedules[1][3] = (sent, to, None, -1, adds)
+    schedules[1][3] = (sent, to, None, None, adds)
     # Rank 1 should get chunk 0 last; what it has of it came in step 1 from rank 0: ranks 0, 1.
     with pytest.raises(ProofError) as told:
         prove(play(schedules), 3)

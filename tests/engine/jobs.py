@@ -141,7 +141,7 @@ def tree_that_hangs(culprit):
     program = tree.all_reduce(rank(), dist.get_world_size(), Chunks([torch.ones(2)]))
 
     def look(swap):
-        if rank() == culprit and swap.phase == "broadcast" and swap.to >= 0:
+        if rank() == culprit and swap.phase == "broadcast" and swap.to is not None:
             time.sleep(1000)
 
     drive(tap(program, look))
