@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, replace
 
+from zerolit.comm.watch import Watch
+
 from zerolit.comm import Swap, collective, halving, ring, server, tree
-from zerolit.comm.prove import Watch
 
 PROGRAMS = {
     "ring": ring.all_reduce,
@@ -109,9 +110,7 @@ def faults(hops, at, size, pieces):
 
     before = hops[at - 1] if at else None
     fresh = before is not None and before.receive is not None and sends
-    others = {
-        half: [r for r in range(size) if r != getattr(move, half)] for half in ("to", "frm")
-    }
+    others = {half: [r for r in range(size) if r != getattr(move, half)] for half in ("to", "frm")}
     return {
         "add or overwrite": [changed(adds=not move.adds)] if receives else None,
         "arrival ignored": [changed(keeps=False)] if receives else None,

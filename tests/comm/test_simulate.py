@@ -130,7 +130,8 @@ def test_send_then_receive_round_a_ring_deadlocks_and_is_told():
         simulate(careless, [Chunks([np.ones(1)]) for _ in range(3)])
     assert str(told.value) == (
         "nothing can move in step 1: rank 0 offers chunk 0 to rank 1; "
-        "rank 1 offers chunk 0 to rank 2; rank 2 offers chunk 0 to rank 0"
+        "rank 1 offers chunk 0 to rank 2; rank 2 offers chunk 0 to rank 0; "
+        "all ranks do the same, and so each waits for another"
     )
 
 
@@ -162,7 +163,7 @@ def test_a_rank_that_does_not_exist_is_told():
     def lost(rank, size, x):
         yield Swap(x[0], to=size)
 
-    with pytest.raises(ProtocolError, match="rank 0 names rank 2, but ranks are 0 to 1"):
+    with pytest.raises(ProtocolError, match="rank 0, step 1: names rank 2, but ranks are 0 to 1"):
         simulate(lost, [Chunks([np.ones(1)]) for _ in range(2)])
 
 
@@ -170,5 +171,7 @@ def test_an_empty_swap_is_told():
     def idle(rank, size, x):
         yield Swap()
 
-    with pytest.raises(ProtocolError, match="rank 0 yields a swap that neither sends nor receives"):
+    with pytest.raises(
+        ProtocolError, match="rank 0, step 1: yields a swap that neither sends nor receives"
+    ):
         simulate(idle, [Chunks([np.ones(1)])])

@@ -18,10 +18,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from .prove import Watch, flaw, line_of, told_error
+from .prove import flaw
 from .shares import MACHINERY
 from .swap import Swap, collective, unbind
 from .verdict import Verdict, from_plain
+from .watch import Watch, line_of, told_error
 
 STARTUP = 60.0  # seconds for Python and the program's imports, which are not its own time
 GRACE = 0.5  # seconds for the process to say where the program stood
@@ -220,7 +221,9 @@ class _Answering(threading.Thread):
         if watch is None:
             self.say(Verdict("timeout", size, what=what, line=line))
         else:
-            self.say(Verdict("timeout", watch.size, watch.running, watch.step, None, None, what, line))
+            self.say(
+                Verdict("timeout", watch.size, watch.running, watch.step, None, None, what, line)
+            )
 
     def say(self, verdict: Verdict) -> None:
         """Answer, once, and end the process, whatever the program has left running."""
@@ -241,13 +244,14 @@ class _Answering(threading.Thread):
                 return Verdict("no_program", size)
         marked, options = unbind(program, self.task["options"])
         for size in self.task["sizes"]:
-            verdict = flaw(marked, size, options)
-            if verdict is None:
-                self.watch = Watch(marked, size, options, self.task["budget"])
-                verdict = self.watch.run()
+            verdict = flaw(marked, size, options) or self._run(marked, size, options)
             if not verdict.right:
                 break
         return verdict
+
+    def _run(self, program: Any, size: int, options: dict[str, Any]) -> Verdict:
+        self.watch = Watch(program, size, options, self.task["budget"])
+        return self.watch.run()
 
 
 def _defined(source: str) -> Any:

@@ -60,7 +60,9 @@ class CommLog:
     def add(self, step: int, source: int, swap: Swap) -> None:
         """Enter one message that moves from `source` in `step`."""
         if swap.to is None:
-            raise ValueError(f"rank {source} sends nothing in step {step}; only messages are logged")
+            raise ValueError(
+                f"rank {source} sends nothing in step {step}; only messages are logged"
+            )
         elements, destination = count(swap.payload), swap.to
         self.sent[source] += elements
         self.received[destination] += elements

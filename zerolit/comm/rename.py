@@ -60,9 +60,7 @@ def turnable(program: Callable) -> Callable:
     """
 
     @wraps(program)
-    def turned(
-        rank: int, size: int, x: Any, direction: int = 1, owner: int = 1
-    ) -> RankProgram:
+    def turned(rank: int, size: int, x: Any, direction: int = 1, owner: int = 1) -> RankProgram:
         if direction not in (1, -1):
             raise ValueError(f"direction is {direction}; it must be 1 or -1")
         if direction == owner == 1:

@@ -5,9 +5,9 @@ program does with one that would not be right with any numbers, or that moves a 
 rank without a message, is refused by name.
 """
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 from .chunks import Block
@@ -20,10 +20,9 @@ MIXED = -1  # the chunk of a sum of different chunks
 # bits; and the deliveries that it was made of since it was last stored. A tuple, for speed.
 Value = tuple[int, int, int, tuple[int, ...]]
 
-_ROOM = str(Path(__file__).parent)
-MACHINERY = {  # files whose lines are not the program's
-    f"{_ROOM}/{name}.py" for name in "shares prove lockstep rename swap chunks judge".split()
-}
+_OURS = ("chunks", "judge", "lockstep", "prove", "rename", "shares", "swap", "watch")
+MACHINERY = {os.path.join(os.path.dirname(__file__), f"{name}.py") for name in _OURS}
+"""Files whose lines are not the program's."""
 
 
 class Place:
@@ -91,6 +90,8 @@ class Share:
     """A chunk as the prover sees it: which ranks are in it. Like an array, `+=` changes it."""
 
     __slots__ = ("_place", "_value")
+    _place: Place
+    _value: Value
     shape, dtype = (), "chunk"
 
     def __init__(self, *given: Any, **named: Any):
@@ -143,7 +144,7 @@ class Share:
         return f"<chunk {'?' if chunk == MIXED else chunk} of {held or 'nobody'}>"
 
 
-_set_place, put = Share._place.__set__, Share._value.__set__  # type: ignore[attr-defined]
+_set_place, put = (vars(Share)[name].__set__ for name in ("_place", "_value"))
 
 
 def mint(place: Place, value: Value) -> Share:
@@ -268,3 +269,11 @@ def told(value: Any) -> str:
 def bits(ranks: int) -> list[int]:
     """The ranks whose bits are set."""
     return [rank for rank in range(ranks.bit_length()) if ranks >> rank & 1]
+
+
+def line_at(stand: Any) -> int | None:
+    """The source line of an instruction."""
+    if stand is None:
+        return None
+    code, at = stand
+    return next((line for start, end, line in code.co_lines() if start <= at < end), None)

@@ -13,7 +13,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "right": (
         "right: {goal} on {ranks_in_all} in {steps}; the busiest sends {most} of the array, "
         "and no less than {bound} is possible",
-        "正确：{size} 个 rank 用 {steps} 步完成 {goal}；发送最多的 rank 发出整个数组的 {most}，下界是 {bound}",
+        "正确：{size} 个 rank 用 {steps} 步完成 {goal}；"
+        "发送最多的 rank 发出整个数组的 {most}，下界是 {bound}",
     ),
     # Before it runs
     "source": (
@@ -112,8 +113,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "{at}动用了 rank {other} 的列表 x；每个 rank 只能用自己的",
     ),
     "changed": (
-        "{at}changes a chunk from within ({name}); chunks may only be added, stored "
-        "and sent",
+        "{at}changes a chunk from within ({name}); chunks may only be added, stored and sent",
         "{at}从内部改动了块（{name}）；块只能相加、存放和发送",
     ),
     "exception": (
@@ -123,7 +123,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "returned": (
         "rank {rank} returns {got}; a reduce-scatter returns the chunk that the rank owns, one of "
         "0 to {last}, or a list of them",
-        "rank {rank} 返回了 {got}；reduce-scatter 应返回该 rank 持有的块号（0 到 {last}），或块号的列表",
+        "rank {rank} 返回了 {got}；reduce-scatter 应返回该 rank 持有的块号（0 到 {last}），"
+        "或块号的列表",
     ),
     "owners": (
         "chunk {chunk} is owned by {holders} at the end; exactly one rank must return it",
@@ -150,16 +151,17 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "early": (
         "first wrong hop: {hop}; it leaves without {who}, which rank {rank} had for chunk "
         "{chunk}{code}",
-        "第一个出错的传递：{hop}；发出时缺了 {who} 的那一份，而 rank {rank} 的第 {chunk} 块已有它{code}",
+        "第一个出错的传递：{hop}；发出时缺了 {who} 的那一份，"
+        "而 rank {rank} 已经有第 {chunk} 块的这一份{code}",
     ),
     "dropped": (
-        "first wrong hop: {hop}; rank {rank} does nothing with what arrived, and chunk {chunk} ends "
-        "without {who}{code}",
+        "first wrong hop: {hop}; rank {rank} does nothing with what arrived, and chunk {chunk} "
+        "ends without {who}{code}",
         "第一个出错的传递：{hop}；rank {rank} 没有用收到的内容，第 {chunk} 块最后缺 {who}{code}",
     ),
     "untaken": (
-        "first wrong hop: {hop}; it leaves without {who}, which rank {other} offers and rank {rank} "
-        "never takes{code}",
+        "first wrong hop: {hop}; it leaves without {who}, which rank {other} offers and "
+        "rank {rank} never takes{code}",
         "第一个出错的传递：{hop}；发出时缺了 {who} 的那一份：rank {other} 要发给它，"
         "rank {rank} 却一直没有接收{code}",
     ),
