@@ -1,10 +1,10 @@
 """Rank programs as data, so that one thing at one place can be made wrong; and their films."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
-from zerolit.comm.watch import Watch
-
 from zerolit.comm import Swap, collective, halving, ring, server, tree
+from zerolit.comm.watch import Watch
 
 PROGRAMS = {
     "ring": ring.all_reduce,
@@ -153,3 +153,27 @@ def first_difference(right, wrong):
         if one != other:
             return step
     return None if len(right) == len(wrong) else min(len(right), len(wrong))
+
+
+def first_harm(right, wrong, rank):
+    """The first step that the right program could not have made as well, in whatever order.
+
+    A server may take its workers in another order; that is no fault until a message moves that
+    the right program does not send, or none moves any more.
+    """
+    left = Counter(hop for hops, _ in right for hop in hops)
+    for step, (hops, _) in enumerate(wrong):
+        left.subtract(hops)
+        if any(left[hop] < 0 for hop in hops):
+            return step
+    own = [step for step, (hops, _) in enumerate(wrong) for hop in hops if rank in hop[:2]]
+    return 1 + max(own, default=0)
+
+
+def offered(program, size, rank, moves_before):
+    """The step in which a rank can first make the swap that comes after these."""
+    watch = Watch(program, size, {}, None)
+    watch.run()
+    own = sorted({hop[:3] for hop in watch.hops if rank in hop[1:3]})
+    halves = sum((m.to is not None) + (m.frm is not None) for m in moves_before)
+    return 1 + max((hop[0] for hop in own[:halves]), default=0)

@@ -236,7 +236,7 @@ class _Answering(threading.Thread):
         size = self.task["sizes"][0]
         if program is None:
             try:
-                program = _defined(self.task["source"])
+                program = defined(self.task["source"])
             except (Exception, SystemExit) as error:
                 line = error.lineno if isinstance(error, SyntaxError) else line_of(error)
                 return Verdict("source", size, what={"error": told_error(error)}, line=line)
@@ -254,7 +254,7 @@ class _Answering(threading.Thread):
         return self.watch.run()
 
 
-def _defined(source: str) -> Any:
+def defined(source: str) -> Any:
     """The last marked function of a source."""
     names: dict[str, Any] = {"__name__": "program", "Swap": Swap, "collective": collective}
     exec(compile(source, _NAME, "exec"), names)

@@ -231,7 +231,7 @@ class Shares:
         try:
             got = self._cells[index]
         except (IndexError, TypeError):
-            self._rules.refuse("index", got=told(index))
+            self._rules.refuse("index", got=told(index), last=len(self._cells) - 1)
         return got if type(got) is Share else Block(got)  # type: ignore[unreachable]
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -256,14 +256,21 @@ class Shares:
         rules.write(cell, value._value)
 
 
+_BRACKETS: dict[type, str] = {tuple: "(…)", list: "[…]", dict: "{…}", set: "{…}", Block: "[…]"}
+
+
 def told(value: Any) -> str:
-    """A value in a few words, for a sentence."""
+    """A value in a few words that are the same in both languages, for a sentence."""
     if isinstance(value, Shares):
         return "x"
+    if isinstance(value, Share):
+        index = value._place.index
+        return "x[…]" if index is None else f"x[{index}]"
     if isinstance(value, int | float | str | bytes | slice | None):
         text = repr(value)
         return text if len(text) <= 40 else text[:39] + "…"
-    return type(value).__name__
+    name = getattr(value, "__name__", type(value).__name__)
+    return _BRACKETS.get(type(value), str(name))
 
 
 def bits(ranks: int) -> list[int]:

@@ -314,6 +314,7 @@ class Guest:
             self._refuse("no_swap", got=told(swap))
         if swap.to is not None:
             self._check_message("payload", swap.payload)
+            swap.chunk = _label(swap.payload)
         if swap.frm is not None:
             self._check_message("like", swap.like)
 
@@ -334,6 +335,14 @@ class Guest:
     def _refuse(self, kind: str, **what: Any) -> NoReturn:
         step, line = self.watch.step + 1, line_at(self.stand)
         raise ProofError(Verdict(kind, self.watch.size, self.rank, step, what=what, line=line))
+
+
+def _label(payload: Any) -> int | slice:
+    """Which chunk a message carries in truth, or which chunks."""
+    if type(payload) is Share:
+        return _which(payload)
+    first = _which(payload[0])
+    return slice(first, first + len(payload))
 
 
 def _which(share: Share) -> int:

@@ -40,7 +40,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "start": (
         "at the start chunk {chunk} is with {holders}; exactly one rank must hold it",
-        "开始时第 {chunk} 块在 {holders}；每一块应当恰好由一个 rank 持有",
+        "开始时持有第 {chunk} 块的：{holders}；每一块应当恰好由一个 rank 持有",
     ),
     "signature": (
         "the program cannot be called: {error}; a rank program takes (rank, size, x)",
@@ -128,7 +128,7 @@ SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "owners": (
         "chunk {chunk} is owned by {holders} at the end; exactly one rank must return it",
-        "结束时第 {chunk} 块的持有者是 {holders}；每一块应当恰好由一个 rank 返回",
+        "结束时持有第 {chunk} 块的：{holders}；每一块应当恰好由一个 rank 返回",
     ),
     # What becomes of the sums
     "twice": (
@@ -191,8 +191,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "第 {next} 步什么也动不了：{wants}{ended}{odd}{code}",
     ),
     "misfit": (
-        "{misfit} sends {message} of {sent} to rank {to}, which expects {expected}{odd}{code}",
-        "{misfit} 把{message}（{sent}）发给 rank {to}，后者期待的是 {expected}{odd}{code}",
+        "{misfit} sends {sent} to rank {to}, which expects {expected}{odd}{code}",
+        "{misfit} 把{sent}发给 rank {to}，后者期待的是 {expected}{odd}{code}",
     ),
     "budget": (
         "stopped in step {steps} after {budget} messages, far more than {ranks_in_all} need",
@@ -257,10 +257,14 @@ class _English:
         return "a message"
 
     def kind(self, shape: str, dtype: str, parts: int, phase: str | None) -> str:
-        inside = f" in phase {phase!r}" if phase is not None else ""
-        if dtype == "chunk":
-            return f"{parts} chunk{'' if parts == 1 else 's'}{inside}"
-        return f"{shape} {dtype}{inside}"
+        one = self.count(parts, dtype) if dtype == "chunk" else f"{shape} {dtype}"
+        return one + self.phase(phase)
+
+    def phase(self, phase: str | None) -> str:
+        return "" if phase is None else f" in phase {phase!r}"
+
+    def sent(self, message: str, kind: str) -> str:
+        return f"{message} of {kind}"
 
     def ranks(self, ranks: Sequence[int]) -> str:
         return f"rank {', '.join(map(str, ranks))}" if ranks else "no rank"
@@ -330,8 +334,14 @@ class _Chinese(_English):
         return "一条消息"
 
     def kind(self, shape: str, dtype: str, parts: int, phase: str | None) -> str:
-        inside = f"，环节 {phase!r}" if phase is not None else ""
-        return f"{parts} 块{inside}" if dtype == "chunk" else f"{shape} {dtype}{inside}"
+        one = f"{parts} 块" if dtype == "chunk" else f"{shape} {dtype}"
+        return one + self.phase(phase)
+
+    def phase(self, phase: str | None) -> str:
+        return "" if phase is None else f"（环节 {phase!r}）"
+
+    def sent(self, message: str, kind: str) -> str:
+        return f"{message}（{kind}）"
 
     def ranks(self, ranks: Sequence[int]) -> str:
         return f"rank {'、'.join(map(str, ranks))}" if ranks else "无"
@@ -445,22 +455,27 @@ class _Fields(dict):
     def _ended(self) -> str:
         return self.say.ended(self.what["ended"])
 
-    def _message(self) -> str:
-        message = self.what["message"]
-        return self.say.chunks(*message) if message else self.say.message()
-
     def _sent(self) -> str:
         sent = self.what["sent"]
-        return sent if isinstance(sent, str) else self._kind("sent")
+        if isinstance(sent, str):
+            return sent
+        message = self.what["message"]
+        named = self.say.chunks(*message) if message else self.say.message()
+        if sent["dtype"] == "chunk":
+            return named + self.say.phase(self._phase("sent"))
+        return self.say.sent(named, self._kind("sent"))
 
     def _expected(self) -> str:
         return self._kind("expected")
 
     def _kind(self, side: str) -> str:
         one = self.what[side]
+        return self.say.kind(one["shape"], one["dtype"], one["parts"], self._phase(side))
+
+    def _phase(self, side: str) -> str | None:
+        """The phase of a side, where it is not the other's."""
         differ = self.what["sent"]["phase"] != self.what["expected"]["phase"]
-        phase = one["phase"] if differ else None
-        return self.say.kind(one["shape"], one["dtype"], one["parts"], phase)
+        return self.what[side]["phase"] if differ else None
 
     def _goal(self) -> str:
         return self._proof().goal.replace("_", "-")
