@@ -14,9 +14,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from zerolit.comm import ring_all_reduce
+from zerolit.comm import Chunks, prove, ring, ring_all_reduce, simulate
+from zerolit.comm.chunks import Symbol
 
 CASES = ((4, 100_000), (16, 1_000_000), (64, 1_000_000), (256, 1_000_000), (1024, 64_000))
+PROVED = (8, 64)  # ranks
 RUNS = 5
 
 Arrays = list[np.ndarray]
@@ -47,6 +49,29 @@ def print_ratios(console: Console) -> None:
         ratios = (f"{ours / other:.2f}" for other in others)
         table.add_row(str(ranks), f"{length:,}", f"{ours * 1e3:.1f}", *ratios)
     console.print(table)
+
+
+def print_proofs(console: Console) -> None:
+    """How long the ring all-reduce takes to be proved, and how much of that is watching.
+
+    Running: the same program on symbols, which nobody watches. Medians as in `print_ratios`.
+    """
+    table = Table("ranks", "proof, ms", "running, ms", "watching, ms", "watching / running")
+    for ranks in PROVED:
+        with console.status(f"proof for {ranks} ranks"):
+            proof, run = medians(
+                [partial(prove, ring.all_reduce, ranks), partial(run_on_symbols, ranks)]
+            )
+        watching = proof - run
+        times = (f"{seconds * 1e3:.2f}" for seconds in (proof, run, watching))
+        table.add_row(str(ranks), *times, f"{watching / run:.2f}")
+    console.print(table)
+
+
+def run_on_symbols(ranks: int) -> None:
+    """The ring all-reduce on chunks that are one number each."""
+    states = [Chunks(Symbol(rank) for _ in range(ranks)) for rank in range(ranks)]
+    simulate(ring.all_reduce, states)
 
 
 def print_overhead(console: Console, size: int = 4, steps: int = 5) -> None:

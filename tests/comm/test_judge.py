@@ -1,15 +1,17 @@
 """The judge in a process of its own: it ends, it brings the prints back, it takes any function."""
 
+import fcntl
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
 import pytest
 
-from zerolit.comm import Swap, collective, examine, judge, ring, server
+from zerolit.comm import collective, examine, judge, ring, server
 
 from .wrong import RIGHT, source
 
@@ -153,8 +155,8 @@ def test_a_function_that_cannot_go():
 
     @collective("all_reduce", pieces=lambda size: 1)
     def program(rank, size, x):
-        with lock:
-            yield from server.all_reduce(rank, size, x)
+        assert not lock.locked()
+        yield from server.all_reduce(rank, size, x)
 
     assert examine(program, 2).right
     verdict = judge(program, 2)
@@ -169,12 +171,13 @@ def test_a_function_that_cannot_go():
     )
 
 
+RING = RIGHT.replace("(rank + 1) % size, (rank - 1) % size\n", "neighbours(rank, size)\n")
 CELL = f"""
 from zerolit.comm import Swap, collective, judge
 offset = 1
 def neighbours(rank, size):
     return (rank + offset) % size, (rank - offset) % size
-{RIGHT.replace("right, left = (rank + 1) % size, (rank - 1) % size", "right, left = neighbours(rank, size)")}
+{RING}
 print(judge(program, 4).kind)
 offset = 2
 print(judge(program, 4).kind)
@@ -209,28 +212,25 @@ def test_bad_arguments(how, told):
         judge(RIGHT, **how)
 
 
-def test_it_leaves_no_process_behind():
+def test_it_leaves_no_process_behind(tmp_path):
+    """What the program starts holds a lock on a file, for ten minutes if it is left alone."""
+    file = tmp_path / "held"
+    child = (
+        f"import fcntl, time; held = open({str(file)!r}, 'w'); fcntl.flock(held, fcntl.LOCK_EX); "
+        "print('holds', flush=True); time.sleep(600)"
+    )
     text = RIGHT.replace(
         "    for step",
-        "    import subprocess, sys\n"
-        "    child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-        "    print(child.pid)\n    for step",
+        f"    import subprocess, sys\n    child = [sys.executable, '-c', {child!r}]\n"
+        "    started = subprocess.Popen(child, stdout=subprocess.PIPE)\n"
+        "    print(started.stdout.readline())\n    for step",
     )
-    verdict = judge(text, 1, seconds=20)
-    assert verdict.right
-    assert _gone(int(verdict.prints))
-
-
-def _gone(pid):
-    for _ in range(200):
-        state = subprocess.run(
-            ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True
-        )
-        if state.stdout.strip() in ("", "Z", "Zs"):
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def test_the_swap_of_a_program_is_ours():
-    assert Swap is not None and judge("p = 1\n" + RIGHT).right
+    verdict = judge(text, 1, seconds=30)
+    assert verdict.right and "holds" in verdict.prints
+    with file.open() as held:
+        for _ in range(600):
+            with suppress(BlockingIOError):
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(0.05)
+    pytest.fail("the file is still held")
