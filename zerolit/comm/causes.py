@@ -127,10 +127,11 @@ def _untaken(watch: "Watch", verdict: Verdict) -> Verdict | None:
         if sends
         for part in parts(watch.guests[rank].swap.payload)
     ]
+    hops = watch.hops
     early = [
         (hop, offer[0], offer[3][1])
         for offer in offers
-        for hop in watch.hops
+        for hop in hops
         if hop[1] == offer[1] and hop.chunk == offer[3][0] and hop.step >= offer[2]
         if offer[3][1] & ~hop.ranks and hop.destination != offer[0]
     ]

@@ -26,14 +26,14 @@ class Watch(Transport, Rules):
         self.start = self._start()
         self.states = [Shares(self, rank, values) for rank, values in enumerate(self.start)]
         self.guests: list[Guest] = []
-        self.hops: list[Hop] = []
+        self.moved: list[tuple] = []  # every hop; plain, as named tuples stay with the collector
         self.messages = 0
-        self.used: set[int] = set()  # deliveries, as places in `hops`
+        self.used: set[int] = set()  # deliveries, as places in `moved`
         self.events: list[Event] = []
         self.sent = [0] * size
         self.stores: list[tuple] = []  # (step, rank, chunk, what it holds now)
         self.had = [[value[1] & ~self.nobody for value in row] for row in self.start]
-        self.latest: list[Hop | None] = [None] * size  # what arrived last, by rank
+        self.latest = [0] * size  # from whom a message arrived last, by rank
         self.uneven: Verdict | None = None
 
     # What ranks hold at the start, and must hold at the end
@@ -107,6 +107,11 @@ class Watch(Transport, Rules):
             if part._value[0] != MIXED
         )
 
+    @property
+    def hops(self) -> list[Hop]:
+        """Every chunk that was sent, in the order in which they moved."""
+        return list(map(Hop._make, self.moved))
+
     # The run
 
     def run(self) -> Verdict:
@@ -166,7 +171,6 @@ class Watch(Transport, Rules):
 
     def _deliver(self, step: int, source: int, to: int, share: Share) -> Share:
         chunk, ranks, twice, came = share._value
-        hop = Hop(step, source, to, chunk, ranks, twice, self.guests[to].stand)
         self.sent[source] += 1
         if came:
             self.used.update(came)
@@ -174,9 +178,10 @@ class Watch(Transport, Rules):
             stand = self.guests[source].stand
             event = Event(step, EARLY, "early", source, (source, to), chunk, lacking, stand)
             self.events.append(event)
-        self.hops.append(hop)
-        self.latest[to] = hop
-        return mint(self.loose[to], (chunk, ranks, twice, (len(self.hops) - 1,)))
+        number = len(self.moved)
+        self.moved.append((step, source, to, chunk, ranks, twice, self.guests[to].stand))
+        self.latest[to] = source
+        return mint(self.loose[to], (chunk, ranks, twice, (number,)))
 
     def received(self, rank: int, share: Share, like: Share) -> None:
         """Note that a rank has been handed a share."""
@@ -185,12 +190,8 @@ class Watch(Transport, Rules):
             return
         self.had[rank][chunk] |= ranks & ~self.nobody
         if like._value[0] not in (chunk, MIXED) and not self.uneven:
-            hop = self.latest[rank]
-            assert hop is not None
-            what = {"like": like._value[0]}
-            self.uneven = Verdict(
-                "uneven", self.size, rank, hop.step, (hop.source, rank), chunk, what
-            )
+            hop, what = (self.latest[rank], rank), {"like": like._value[0]}
+            self.uneven = Verdict("uneven", self.size, rank, self.step, hop, chunk, what)
 
     def settle(self, guest: "Guest") -> None:
         """Look at what a rank has written before it yields or ends."""
@@ -217,7 +218,7 @@ class Watch(Transport, Rules):
         """Note what a rank has made of the latest of the arrivals in a chunk, or of none."""
         step, ends, brought = self.step, None, MIXED
         if came:
-            step, source, destination, brought = self.hops[came[-1]][:4]
+            step, source, destination, brought = self.moved[came[-1]][:4]
             ends = (source, destination)
         event = Event(step, STORED, kind, guest.rank, ends, chunk, ranks, guest.stand, brought)
         self.events.append(event)
