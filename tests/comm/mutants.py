@@ -1,7 +1,6 @@
 """Mutants of a program's source: every small change that a typing error could make."""
 
 import ast
-import copy
 import inspect
 import signal
 from contextlib import contextmanager
@@ -29,7 +28,7 @@ def changes(node, names):
         for other in SWAPPED.get(type(node.ops[0]), ()):
             yield ast.Compare(node.left, [other()], node.comparators)
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-        yield ast.Assign([node.target], node.value)
+        yield ast.Assign([node.target], node.value, lineno=0)
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         yield ast.AugAssign(node.targets[0], ast.Add(), node.value)
         yield ast.Expr(node.value)
@@ -48,7 +47,6 @@ def changes(node, names):
 def mutants(*functions):
     """Every source that differs from the functions' in one node."""
     tree = ast.parse("\n".join(map(inspect.getsource, functions)))
-    nodes = list(ast.walk(tree))
     for function in tree.body:
         function.decorator_list = [d for d in function.decorator_list if isinstance(d, ast.Call)]
         function.returns = None
@@ -59,15 +57,29 @@ def mutants(*functions):
         {n.id for n in bodies if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         | {"rank", "size"}
     )
-    places = {id(n): i for i, n in enumerate(nodes)}
-    for node in bodies:
-        for change in changes(node, names):
-            yield ast.unparse(_with(tree, places[id(node)], nodes, change))
+    for parent in [*bodies, *tree.body]:
+        for field, index, node in _children(parent):
+            for change in changes(node, names):
+                _put(parent, field, index, ast.fix_missing_locations(change))
+                yield ast.unparse(tree)
+                _put(parent, field, index, node)
 
 
-def _with(tree, place, nodes, change):
-    memo = {id(nodes[place]): ast.fix_missing_locations(copy.deepcopy(change))}
-    return ast.fix_missing_locations(copy.deepcopy(tree, memo))
+def _children(parent):
+    for field, value in ast.iter_fields(parent):
+        for index, node in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(node, ast.AST) and field not in ("args", "decorator_list", "ctx"):
+                yield field, index, node
+            if field == "args" and isinstance(parent, ast.Call):
+                yield field, index, node
+
+
+def _put(parent, field, index, node):
+    value = getattr(parent, field)
+    if isinstance(value, list):
+        value[index] = node
+    else:
+        setattr(parent, field, node)
 
 
 def load(source, name):

@@ -9,19 +9,19 @@ SENTENCES = {
     ),
     "pieces": (
         "pieces",
-        "pieces(3) is 1.5; it must be the number of chunks, at least 1",
-        "pieces(3) 的值是 1.5；它应是块数，至少为 1",
+        "pieces(3) is 1.5; it must be the number of chunks, 1 to 3000",
+        "pieces(3) 的值是 1.5；它应是块数，1 到 3000",
     ),
     "start": (
         "start",
-        "at the start chunk 3 is with no rank; exactly one rank must hold it",
-        "开始时持有第 3 块的：无；每一块应当恰好由一个 rank 持有",
+        "at the start 0 ranks hold chunk 3; exactly one rank must hold it",
+        "开始时有 0 个 rank 持有第 3 块；每一块应当恰好由一个 rank 持有",
     ),
     "signature": (
         "signature",
-        "the program cannot be called: too many positional arguments; a rank program takes "
+        "the program cannot be called: TypeError: too many positional arguments; a rank program takes "
         "(rank, size, x)",
-        "程序无法调用：too many positional arguments；rank 程序的参数是 (rank, size, x)",
+        "程序无法调用：TypeError: too many positional arguments；rank 程序的参数是 (rank, size, x)",
     ),
     "no_generator": (
         "no_generator",
@@ -33,6 +33,21 @@ SENTENCES = {
         "no_swap",
         "rank 0, step 1, line 6: yields (…); a rank program may only yield Swap(…)",
         "rank 0，第 1 步，第 6 行：yield 了 (…)；rank 程序只能 yield Swap(…)",
+    ),
+    "root": (
+        "root",
+        "root is 3, but ranks are 0 to 2",
+        "root 是 3，而编号只有 0 到 2",
+    ),
+    "holds": (
+        "holds",
+        "the chunks with which a rank starts cannot be told: ZeroDivisionError: division by zero",
+        "无法得知各 rank 开始时持有哪些块：ZeroDivisionError: division by zero",
+    ),
+    "half_a_rank": (
+        "no_rank",
+        "rank 0, step 1, line 6: names rank 0.5, but ranks are 0 to 2",
+        "rank 0，第 1 步，第 6 行：收发对象是 rank 0.5，而编号只有 0 到 2",
     ),
     "itself": (
         "itself",

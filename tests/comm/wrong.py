@@ -22,6 +22,11 @@ CHANGES = {
     "unmarked": [(MARK, "")],
     "pieces": [("lambda size: size", "lambda size: size / 2")],
     "start": [("all_reduce", "all_gather"), ("lambda size: size", "lambda size: size + 1")],
+    "root": [("all_reduce", "broadcast"), ("size: size)", "size: size, root=3)")],
+    "holds": [
+        ("all_reduce", "all_gather"), ("size: size)", "size: size, holds=lambda r, p: 1 / 0)"),
+    ],
+    "half_a_rank": [("(rank - 1) % size\n", "(rank + 1) / 2\n")],
     "signature": [(HEAD, "(rank, x):")],
     "no_generator": [(SWAP, "Swap(x[send], right, left, x[receive], send) and x[send]")],
     "no_swap": [(SWAP, "yield x[send], right")],

@@ -14,7 +14,9 @@ from typing import Any
 from .shares import told
 from .swap import ProofError, unbind
 from .verdict import Proof, Verdict
-from .watch import Watch
+from .watch import Watch, holds, told_error
+
+MOST = 1000  # chunks for each rank; more would only fill the memory
 
 
 def prove(program: Callable, size: int, budget: int | None = None, **options: Any) -> Proof:
@@ -58,12 +60,33 @@ def flaw(program: Any, size: int, options: dict[str, Any]) -> Verdict | None:
         return Verdict("unmarked", size, what={"got": told(program)})
     try:
         inspect.signature(program, follow_wrapped=False).bind(0, size, None, **options)
-    except TypeError as error:
-        return Verdict("signature", size, what={"error": str(error)})
+    except (TypeError, ValueError) as error:
+        return Verdict("signature", size, what={"error": told_error(error)})
+    return _bad_pieces(program, size) or _bad_start(program, size, options)
+
+
+def _bad_pieces(program: Any, size: int) -> Verdict | None:
     try:
         pieces: Any = program.pieces(size)
-    except Exception as error:
-        pieces = error
-    if type(pieces) is not int or pieces < 1:
-        return Verdict("pieces", size, what={"got": told(pieces)})
+    except (Exception, SystemExit) as error:
+        return Verdict("pieces", size, what={"got": told_error(error), "most": MOST * size})
+    if type(pieces) is not int or not 1 <= pieces <= MOST * size:
+        return Verdict("pieces", size, what={"got": told(pieces), "most": MOST * size})
+    return None
+
+
+def _bad_start(program: Any, size: int, options: dict[str, Any]) -> Verdict | None:
+    """A root that is no rank, or chunks that are not with one rank each when a gather begins."""
+    root = program.root
+    if program.goal in ("broadcast", "reduce") and root not in range(size):
+        return Verdict("root", size, what={"got": told(root)})
+    if program.goal != "all_gather":
+        return None
+    try:
+        held = [chunk for rank in range(size) for chunk in holds(program, rank, size, options)]
+    except (Exception, SystemExit) as error:
+        return Verdict("holds", size, what={"error": told_error(error)})
+    for chunk in range(program.pieces(size)):
+        if held.count(chunk) != 1:
+            return Verdict("start", size, chunk=chunk, what={"count": held.count(chunk)})
     return None

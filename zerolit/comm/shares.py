@@ -266,8 +266,8 @@ def told(value: Any) -> str:
     if isinstance(value, Share):
         index = value._place.index
         return "x[…]" if index is None else f"x[{index}]"
-    if isinstance(value, int | float | str | bytes | slice | None):
-        text = repr(value)
+    if type(value) in (int, float, str, bytes, slice, type(None), bool):
+        text = repr(value) if type(value) is not int or abs(value) < 10**30 else "10**30 …"
         return text if len(text) <= 40 else text[:39] + "…"
     name = getattr(value, "__name__", type(value).__name__)
     return _BRACKETS.get(type(value), str(name))

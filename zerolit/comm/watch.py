@@ -1,6 +1,7 @@
 """The ranks under the prover's eyes: every hop between them, and what each rank makes of it."""
 
 import inspect
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -44,15 +45,9 @@ class Watch(Transport, Rules):
         return 1 << self.size
 
     def _start(self) -> list[list[Value]]:
-        holders = [self._holds(rank) for rank in range(self.size)]
-        for chunk in range(self.pieces):
-            ranks = [rank for rank, held in enumerate(holders) if chunk in held]
-            if self.goal == "all_gather" and len(ranks) != 1:
-                what = {"ranks": ranks}
-                self.broken = self.broken or Verdict("start", self.size, chunk=chunk, what=what)
         return [
             [(chunk, 1 << (rank if chunk in held else self.size), 0, ()) for chunk in self.all()]
-            for rank, held in enumerate(holders)
+            for rank, held in enumerate(map(self._holds, range(self.size)))
         ]
 
     def all(self) -> range:
@@ -62,8 +57,7 @@ class Watch(Transport, Rules):
     def _holds(self, rank: int) -> Iterable[int]:
         """The chunks with which a rank begins."""
         if self.goal == "all_gather":
-            held = self.program.holds(rank, self.size, **self.options)
-            return [held] if isinstance(held, int) else list(held)
+            return holds(self.program, rank, self.size, self.options)
         if self.goal == "broadcast" and rank != self.program.root:
             return []
         return self.all()
@@ -116,8 +110,6 @@ class Watch(Transport, Rules):
 
     def run(self) -> Verdict:
         """Run all ranks to their end; say what came of it."""
-        if self.broken:
-            return self.broken
         try:
             self._call()
             returned = lock_step(self.guests, self)  # type: ignore[arg-type]
@@ -139,7 +131,7 @@ class Watch(Transport, Rules):
             self.running = rank
             try:
                 generator = self.program(rank, self.size, self.states[rank], **self.options)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise self.failed(rank, error) from error
             if not inspect.isgenerator(generator):
                 self.refuse_program("no_generator", got=told(generator))
@@ -152,7 +144,7 @@ class Watch(Transport, Rules):
         """What to raise for an error of the program's own, or for a rule that it has broken."""
         if self.broken:
             return ProofError(self.broken)
-        if isinstance(error, ProofError) and error.verdict:  # a share made by hand
+        if isinstance(error, ProofError) and error.verdict and error.verdict.kind == "forged":
             return ProofError(replace(error.verdict, size=self.size, rank=rank, step=self.step))
         what = {"error": told_error(error)}
         line = line_of(error)
@@ -313,11 +305,24 @@ class Guest:
         """Refuse a swap that is none, or whose messages are none."""
         if not isinstance(swap, Swap):
             self._refuse("no_swap", got=told(swap))
+        self._check_plain(swap)
         if swap.to is not None:
             self._check_message("payload", swap.payload)
             swap.chunk = _label(swap.payload)
         if swap.frm is not None:
             self._check_message("like", swap.like)
+
+    def _check_plain(self, swap: Swap) -> None:
+        """See to it that ranks are whole numbers and that a phase is a text."""
+        for half in ("to", "frm"):
+            peer = getattr(swap, half)
+            if peer is not None and type(peer) is not int:
+                try:
+                    setattr(swap, half, operator.index(peer))
+                except TypeError:
+                    self._refuse("no_rank", peer=told(peer))
+        if type(swap.phase) is not str:
+            swap.phase = told(swap.phase)
 
     def _check_message(self, kind: str, message: Any) -> None:
         if type(message) is Share:
@@ -336,6 +341,12 @@ class Guest:
     def _refuse(self, kind: str, **what: Any) -> NoReturn:
         step, line = self.watch.step + 1, line_at(self.stand)
         raise ProofError(Verdict(kind, self.watch.size, self.rank, step, what=what, line=line))
+
+
+def holds(program: Any, rank: int, size: int, options: dict[str, Any]) -> list[int]:
+    """The chunks with which a rank begins an all-gather."""
+    held = program.holds(rank, size, **options)
+    return [held] if isinstance(held, int) else list(held)
 
 
 def _label(payload: Any) -> int | slice:

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 # rank; what else stands in braces is the verdict's `what`, or one of its fields.
 SENTENCES: dict[str, tuple[str, str]] = {
     "right": (
-        "right: {goal} on {ranks_in_all} in {steps}; the busiest sends {most} of the array, "
+        "right: {goal} on {ranks_in_all} in {steps}; the busiest sends {busiest} of the array, "
         "and no less than {bound} is possible",
         "正确：{size} 个 rank 用 {steps} 步完成 {goal}；"
-        "发送最多的 rank 发出整个数组的 {most}，下界是 {bound}",
+        "发送最多的 rank 发出整个数组的 {busiest}，下界是 {bound}",
     ),
     # Before it runs
     "source": (
@@ -35,12 +35,20 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "{got} 不是 rank 程序：请用 @collective(goal, pieces=…) 标记一个函数",
     ),
     "pieces": (
-        "pieces({size}) is {got}; it must be the number of chunks, at least 1",
-        "pieces({size}) 的值是 {got}；它应是块数，至少为 1",
+        "pieces({size}) is {got}; it must be the number of chunks, 1 to {most}",
+        "pieces({size}) 的值是 {got}；它应是块数，1 到 {most}",
+    ),
+    "root": (
+        "root is {got}, but ranks are 0 to {last}",
+        "root 是 {got}，而编号只有 0 到 {last}",
+    ),
+    "holds": (
+        "the chunks with which a rank starts cannot be told: {error}",
+        "无法得知各 rank 开始时持有哪些块：{error}",
     ),
     "start": (
-        "at the start chunk {chunk} is with {holders}; exactly one rank must hold it",
-        "开始时持有第 {chunk} 块的：{holders}；每一块应当恰好由一个 rank 持有",
+        "at the start {count_of} chunk {chunk}; exactly one rank must hold it",
+        "开始时有 {count} 个 rank 持有第 {chunk} 块；每一块应当恰好由一个 rank 持有",
     ),
     "signature": (
         "the program cannot be called: {error}; a rank program takes (rank, size, x)",
@@ -425,6 +433,10 @@ class _Fields(dict):
     def _last(self) -> int:
         return self.what.get("last", self.verdict.size - 1)
 
+    def _count_of(self) -> str:
+        count = self.what["count"]
+        return f"{self.say.count(count, 'rank')} hold{'s' if count == 1 else ''}"
+
     def _hint(self) -> str:
         peers = ("-1", str(self.verdict.size))
         return self.say.modulo() if self.what["peer"] in peers else ""
@@ -486,7 +498,7 @@ class _Fields(dict):
     def _ranks_in_all(self) -> str:
         return self.say.count(self.verdict.size, "rank")
 
-    def _most(self) -> Fraction:
+    def _busiest(self) -> Fraction:
         return max(self._proof().sent)
 
     def _bound(self) -> Fraction:
