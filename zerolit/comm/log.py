@@ -26,7 +26,8 @@ class Message:
     values: tuple | None
 
     def __str__(self) -> str:
-        line = f"step {self.step} {self.phase}: rank {self.source} → rank {self.destination}"
+        line = f"step {self.step} {self.phase}".rstrip()
+        line += f": rank {self.source} → rank {self.destination}"
         line += "" if self.chunk is None else f", {named(self.chunk)}"
         line += f", {self.elements} element{'' if self.elements == 1 else 's'}"
         return line if self.values is None else f"{line} [{' '.join(map(_plain, self.values))}]"
