@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from .prove import flaw
-from .shares import MACHINERY
+from .shares import line_now
 from .swap import Swap, collective, unbind
 from .verdict import Verdict, from_plain
 from .watch import Watch, line_of, told_error
@@ -217,7 +217,8 @@ class _Answering(threading.Thread):
         time.sleep(self.task["seconds"])
         watch, size = self.watch, self.task["sizes"][0]
         what = {"seconds": f"{self.task['seconds']:g}"}
-        line = _line_now(threading.main_thread().ident)
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        line = line_now(frame, watch.file if watch else _NAME)
         if watch is None:
             self.say(Verdict("timeout", size, what=what, line=line))
         else:
@@ -238,7 +239,7 @@ class _Answering(threading.Thread):
             try:
                 program = defined(self.task["source"])
             except (Exception, SystemExit) as error:
-                line = error.lineno if isinstance(error, SyntaxError) else line_of(error)
+                line = error.lineno if isinstance(error, SyntaxError) else line_of(error, _NAME)
                 return Verdict("source", size, what={"error": told_error(error)}, line=line)
             if program is None:
                 return Verdict("no_program", size)
@@ -261,13 +262,3 @@ def defined(source: str) -> Any:
     marked = [value for value in names.values() if callable(value) and hasattr(value, "goal")]
     own = [f for f in marked if getattr(f, "__module__", None) == "program"]
     return (own or marked or [None])[-1]
-
-
-def _line_now(thread: int | None) -> int | None:
-    """The line at which a thread stands in the program."""
-    frame = sys._current_frames().get(thread or 0)
-    while frame is not None and (
-        frame.f_code.co_filename in MACHINERY or frame.f_code.co_filename == "<string>"
-    ):
-        frame = frame.f_back
-    return None if frame is None else frame.f_lineno

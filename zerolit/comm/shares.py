@@ -5,7 +5,6 @@ program does with one that would not be right with any numbers, or that moves a 
 rank without a message, is refused by name.
 """
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
@@ -19,10 +18,6 @@ MIXED = -1  # the chunk of a sum of different chunks
 # (chunk, ranks, twice, came): the ranks that are in it and those that are in it more than once, as
 # bits; and the deliveries that it was made of since it was last stored. A tuple, for speed.
 Value = tuple[int, int, int, tuple[int, ...]]
-
-_OURS = ("chunks", "judge", "lockstep", "prove", "rename", "shares", "swap", "watch")
-MACHINERY = {os.path.join(os.path.dirname(__file__), f"{name}.py") for name in _OURS}
-"""Files whose lines are not the program's."""
 
 
 class Place:
@@ -40,11 +35,12 @@ class Rules:
     Attributes:
         running: the rank whose program computes now.
         step: the step whose messages have been delivered; 0 before any.
+        file: where the program's source is; lines in other files are not told.
         touched: of the chunks written since it began to compute, by number, what they held before.
     """
 
-    def __init__(self, size: int, pieces: int):
-        self.size, self.pieces = size, pieces
+    def __init__(self, size: int, pieces: int, file: str | None):
+        self.size, self.pieces, self.file = size, pieces, file
         self.running, self.step = 0, 0
         self.touched: dict[int, Value] = {}
         self.broken: Verdict | None = None
@@ -57,7 +53,12 @@ class Rules:
             ProofError: always.
         """
         self.broken = self.broken or Verdict(
-            kind, self.size, self.running, self.step, what=what, line=_line_here()
+            kind,
+            self.size,
+            self.running,
+            self.step,
+            what=what,
+            line=line_now(sys._getframe(), self.file),
         )
         raise ProofError(self.broken)
 
@@ -78,10 +79,9 @@ class Rules:
         put(share, value)
 
 
-def _line_here() -> int | None:
-    """The line of the program that is running, from inside one of its calls."""
-    frame: Any = sys._getframe()
-    while frame is not None and frame.f_code.co_filename in MACHINERY:
+def line_now(frame: Any, file: str | None) -> int | None:
+    """The line of a file in which a frame stands, or the nearest of those that called it."""
+    while frame is not None and frame.f_code.co_filename != file:
         frame = frame.f_back
     return None if frame is None else frame.f_lineno
 
@@ -95,7 +95,7 @@ class Share:
     shape, dtype = (), "chunk"
 
     def __init__(self, *given: Any, **named: Any):
-        raise ProofError(Verdict("forged", 0, line=_line_here()))
+        raise ProofError(Verdict("forged", 0))
 
     def __add__(self, other: Any) -> "Share":
         if type(other) is not Share:

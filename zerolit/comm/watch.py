@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from .causes import EARLY, STORED, Event, Hop, missed, unfit
 from .chunks import Block, parts
 from .lockstep import Transport, lock_step
-from .shares import MACHINERY, MIXED, Rules, Share, Shares, Value, line_at, mint, put, told
+from .shares import MIXED, Rules, Share, Shares, Value, line_at, mint, put, told
 from .stuck import Half
 from .swap import CommError, ProofError, ProtocolError, Swap
 from .verdict import Proof, Verdict
@@ -21,7 +21,7 @@ class Watch(Transport, Rules):
 
     def __init__(self, program: Any, size: int, options: dict[str, Any], budget: int | None):
         pieces = program.pieces(size)
-        super().__init__(size, pieces)
+        super().__init__(size, pieces, file_of(program))
         self.program, self.options, self.goal = program, options, program.goal
         self.budget = 2 * size * size * (pieces + 8) if budget is None else budget
         self.start = self._start()
@@ -145,9 +145,9 @@ class Watch(Transport, Rules):
         if self.broken:
             return ProofError(self.broken)
         if isinstance(error, ProofError) and error.verdict and error.verdict.kind == "forged":
-            return ProofError(replace(error.verdict, size=self.size, rank=rank, step=self.step))
-        what = {"error": told_error(error)}
-        line = line_of(error)
+            verdict = Verdict("forged", self.size, rank, self.step)
+            return ProofError(replace(verdict, line=line_of(error, self.file)))
+        what, line = {"error": told_error(error)}, line_of(error, self.file)
         return ProofError(Verdict("exception", self.size, rank, self.step, what=what, line=line))
 
     def carry(self, step: int, source: int, swap: Swap) -> Any:
@@ -252,7 +252,6 @@ class Guest:
 
     def __init__(self, watch: Watch, rank: int, generator: Any):
         self.watch, self.rank, self.generator = watch, rank, generator
-        self.file = generator.gi_code.co_filename
         self.swap: Any = None
         self.stand: Any = None
         self.ended: int | None = None  # the last step that it took part in
@@ -293,10 +292,10 @@ class Guest:
             watch.settle(self)
 
     def _where(self) -> Any:
-        """The code and the place in it at which the program stands: its own, not a helper's."""
-        generator, stand = self.generator, None
+        """The code and the place in it at which the program stands, in its own file."""
+        generator, stand, file = self.generator, None, self.watch.file
         while generator is not None and (frame := getattr(generator, "gi_frame", None)):
-            if frame.f_code.co_filename not in MACHINERY:
+            if frame.f_code.co_filename == file:
                 stand = (frame.f_code, frame.f_lasti)
             generator = generator.gi_yieldfrom
         return stand
@@ -369,11 +368,17 @@ def told_error(error: BaseException) -> str:
     return words if len(words) <= 200 else words[:199] + "…"
 
 
-def line_of(error: BaseException) -> int | None:
-    """The line of the program at which an error arose."""
+def line_of(error: BaseException, file: str | None) -> int | None:
+    """The line of a file in which an error arose, or from which what failed was called."""
     line, trace = None, error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename not in MACHINERY:
+        if trace.tb_frame.f_code.co_filename == file:
             line = trace.tb_lineno
         trace = trace.tb_next
     return line
+
+
+def file_of(program: Any) -> str | None:
+    """The file in which a program is written."""
+    code = getattr(inspect.unwrap(program), "__code__", None)
+    return None if code is None else code.co_filename
