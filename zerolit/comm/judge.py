@@ -119,7 +119,7 @@ class _Apart:
             )
         finally:
             os.close(answer)
-        self.heard = b""
+        self.heard, self.closed = b"", False
 
     def verdict(self, seconds: float, prints: int) -> Verdict:
         """Hand over the task, and wait for the answer as long as it may take."""
@@ -151,6 +151,7 @@ class _Apart:
                 return None
             got = os.read(self.answers, 1 << 16)
             if not got:
+                self.closed = True
                 return None
             self.heard += got
         return lines[number - 1]
@@ -158,7 +159,7 @@ class _Apart:
     def _end(self) -> str | None:
         """End the process and all that it started; say how it had ended by itself, if it had."""
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(GRACE if self.heard.count(b"\n") != 1 else 0.05)
+            self.process.wait(10 * GRACE if self.closed else 0)
         code = self.process.poll()
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
