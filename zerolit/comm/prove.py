@@ -51,10 +51,10 @@ def examine(program: Any, size: int, budget: int | None = None, **options: Any) 
     if size < 1:
         raise ValueError(f"a proof for {size} ranks was asked for; size must be at least 1")
     marked, options = unbind(program, options)
-    return _flaw(marked, size, options) or Watch(marked, size, options, budget).run()
+    return flaw(marked, size, options) or Watch(marked, size, options, budget).run()
 
 
-def _flaw(program: Any, size: int, options: dict[str, Any]) -> Verdict | None:
+def flaw(program: Any, size: int, options: dict[str, Any]) -> Verdict | None:
     """What is wrong before anything runs."""
     if not callable(program) or not hasattr(program, "goal"):
         return Verdict("unmarked", size, what={"got": told(program)})
