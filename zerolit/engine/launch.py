@@ -11,15 +11,16 @@ import os
 import pickle
 import shutil
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
-from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any, cast
 
+import cloudpickle
 import torch
 import torch.distributed as dist
 
@@ -46,7 +47,7 @@ def launch(
     under NCCL a rank does not wait where its messages are, so a victim may be named.
 
     Args:
-        function: importable from a module, as processes need it.
+        function: one of a module, or of a notebook's cell, which processes get by value.
         timeout: seconds that ranks wait for another before it counts as hanging.
         device: "cpu", over gloo, or "cuda", over NCCL and with a GPU for each rank.
         on_tell: called with what rank 0 says by `tell`.
@@ -56,7 +57,8 @@ def launch(
             expect. No process, port or file is left behind.
         ValueError: a size below 1, or not that of `torchrun`; another device, or too few of them;
             another timeout or device than the first launch under `torchrun`; a network interface
-            that this machine lacks; functions that processes cannot import.
+            that this machine lacks; functions or arguments that processes cannot get; a program
+            that was typed or piped into Python, which processes cannot import.
     """
     if size < 1:
         raise ValueError(f"size is {size}; it must be at least 1")
@@ -64,7 +66,6 @@ def launch(
     if under_torchrun():
         return _under_torchrun(function, size, arguments, timeout, device, on_tell)
     _refuse_device(device, size)
-    _refuse_unsendable(function, arguments)
     with _started(function, size, arguments, timeout, device) as ranks:
         results = Watch(ranks, timeout, on_tell).until_the_end()
         for one in ranks:
@@ -93,12 +94,15 @@ def _refuse_device(device: str, ranks_here: int) -> None:
         )
 
 
-def _refuse_unsendable(function: Callable, arguments: tuple) -> None:
-    """Processes import functions by their names."""
+def pack(function: Callable, arguments: tuple) -> bytes:
+    """What a rank is to do. Functions of the program itself, or of a cell, go by value."""
+    program = getattr(sys.modules["__main__"], "__file__", None)
+    if program is not None and not Path(program).exists():
+        raise ValueError(f"ranks cannot be started from {program}; save the program as a file")
     try:
-        ForkingPickler.dumps((function, arguments))
+        return cloudpickle.dumps((function, arguments))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise ValueError(f"processes need functions from the top of a module: {error}") from None
+        raise ValueError(f"processes cannot get these functions or arguments: {error}") from None
 
 
 @contextmanager
@@ -106,11 +110,12 @@ def _started(
     function: Callable, size: int, arguments: tuple, timeout: float, device: str
 ) -> Iterator[list[Rank]]:
     """Ranks at work; afterwards no process, pipe or file of theirs is left."""
+    work = pack(function, arguments)
     folder = Path(tempfile.mkdtemp(prefix="zerolit-"))
     ranks: list[Rank] = []
     try:
         for rank in range(size):
-            ranks.append(_start(Job(rank, size, folder, function, arguments, timeout, device)))
+            ranks.append(_start(Job(rank, size, folder, work, timeout, device)))
         yield ranks
     finally:
         _stop(ranks, folder)

@@ -27,8 +27,7 @@ class Job:
     rank: int
     size: int
     folder: Path
-    function: Callable
-    arguments: tuple
+    work: bytes  # a function and its arguments, pickled
     timeout: float
     device: str
 
@@ -55,7 +54,8 @@ def _run(job: Job, pipe: Connection, goodbye: threading.Event) -> None:
     os.environ.setdefault("GLOO_SOCKET_IFNAME", _loopback())
     store = dist.FileStore(str(job.folder / "store"), job.size)
     join(job.device, job.rank, job.timeout, store=store, rank=job.rank, world_size=job.size)
-    _say(pipe, "result", job.function(*job.arguments))
+    function, arguments = pickle.loads(job.work)
+    _say(pipe, "result", function(*arguments))
     goodbye.wait()  # until nobody needs this rank any more
     dist.destroy_process_group()
 
