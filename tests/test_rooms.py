@@ -23,8 +23,9 @@ KNOWS = {  # and itself
     "zero": {"comm", "gpt"},
     "engine": {"zero", "comm", "gpt"},
     "book": {"comm", "gpt", "plan", "press", "zero", "engine"},
+    "bench": {"comm", "gpt", "press", "zero", "engine"},
 }
-ABOVE = {"cli", "bench", "__main__", "__init__"}  # who start things may know all
+ABOVE = {"cli", "__main__", "__init__"}  # who start things may know all
 
 
 def imports(code: str, package: str = "") -> Iterator[str]:

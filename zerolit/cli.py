@@ -376,27 +376,21 @@ def _tell(built: "Built", accepted: bool = False) -> None:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    from zerolit.bench import (
-        print_build,
-        print_demo,
-        print_engine,
-        print_overhead,
-        print_pages,
-        print_ratios,
-    )
-
-    if options.build:
-        print_build(Console())
-        return 0
-    if options.pages:
+    console = Console()
+    if options.build or options.pages:
+        from zerolit.bench.pages import print_build, print_pages
         from zerolit.press.build import find_root
 
-        print_pages(Console(), find_root(Path.cwd()) / "site")
-        return 0
-    if options.engine:
-        print_engine(Console())
-        return 0
-    print_overhead(Console())
-    print_demo(Console())
-    print_ratios(Console())
+        root = find_root(Path.cwd())
+        print_build(console, root) if options.build else print_pages(console, root / "site")
+    elif options.engine:
+        from zerolit.bench.engine import print_engine
+
+        print_engine(console)
+    else:
+        from zerolit.bench import simulator
+
+        for show in (simulator.print_overhead, simulator.print_demo, simulator.print_proofs):
+            show(console)
+        simulator.print_ratios(console)
     return 0

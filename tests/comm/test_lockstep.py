@@ -79,18 +79,20 @@ def test_a_deadlock_after_some_steps_names_the_step_and_all_that_ranks_want():
         run(half_way, 3)
     assert str(told.value) == (
         "nothing can move in step 2: rank 0 offers chunk 7 to rank 1 and waits for rank 2; "
-        "rank 1 offers a message to rank 0; finished: rank 2"
+        "rank 1 offers a message to rank 0; finished: rank 2; first out of turn: rank 1 in step 2"
     )
 
 
-@pytest.mark.parametrize("peer", [2, 5, -2])
+@pytest.mark.parametrize("peer", [2, 5, -1, -2])
 @pytest.mark.parametrize("half", ["to", "frm"])
 def test_every_rank_out_of_range_is_told(peer, half):
     def lost(rank, size, x):
         good = {"to": 1 - rank, "frm": 1 - rank}
         yield Swap(x[0], like=x[0], **{**good, half: peer})
 
-    with pytest.raises(ProtocolError, match=f"rank 0 names rank {peer}, but ranks are 0 to 1"):
+    with pytest.raises(
+        ProtocolError, match=f"rank 0, step 1: names rank {peer}, but ranks are 0 to 1"
+    ):
         run(lost, 2)
 
 

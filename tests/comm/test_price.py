@@ -65,7 +65,7 @@ def of_sizes(*hops_per_rank):
     return program
 
 
-NOBODY = -1
+NOBODY = None
 
 
 def test_latency_delays_the_arrival_and_occupies_nothing():

@@ -130,7 +130,8 @@ def test_send_then_receive_round_a_ring_deadlocks_and_is_told():
         simulate(careless, [Chunks([np.ones(1)]) for _ in range(3)])
     assert str(told.value) == (
         "nothing can move in step 1: rank 0 offers chunk 0 to rank 1; "
-        "rank 1 offers chunk 0 to rank 2; rank 2 offers chunk 0 to rank 0"
+        "rank 1 offers chunk 0 to rank 2; rank 2 offers chunk 0 to rank 0; "
+        "all ranks do the same, and so each waits for another"
     )
 
 
@@ -162,7 +163,7 @@ def test_a_rank_that_does_not_exist_is_told():
     def lost(rank, size, x):
         yield Swap(x[0], to=size)
 
-    with pytest.raises(ProtocolError, match="rank 0 names rank 2, but ranks are 0 to 1"):
+    with pytest.raises(ProtocolError, match="rank 0, step 1: names rank 2, but ranks are 0 to 1"):
         simulate(lost, [Chunks([np.ones(1)]) for _ in range(2)])
 
 
@@ -170,5 +171,47 @@ def test_an_empty_swap_is_told():
     def idle(rank, size, x):
         yield Swap()
 
-    with pytest.raises(ProtocolError, match="rank 0 yields a swap that neither sends nor receives"):
+    with pytest.raises(
+        ProtocolError, match="rank 0, step 1: yields a swap that neither sends nor receives"
+    ):
         simulate(idle, [Chunks([np.ones(1)])])
+
+
+@pytest.mark.parametrize("p", range(1, 10))
+@pytest.mark.parametrize("direction", [1, -1])
+def test_any_ring_is_the_textbook_ring_under_other_names(p, direction):
+    """Hop for hop: rank r is called direction·r, chunk c is called owner + direction·(c - 1)."""
+
+    def hops(**options):
+        log = CommLog(p)
+        simulate(ring.all_reduce, states([np.ones(2 * p + 1)] * p), log, **options)
+        return [(m.step, m.phase, m.source, m.destination, m.chunk) for m in log.messages]
+
+    for owner in range(-1, p + 1):
+        renamed = [
+            (s, ph, direction * a % p, direction * b % p, (owner + direction * (c - 1)) % p)
+            for s, ph, a, b, c in hops()
+        ]
+        assert sorted(hops(direction=direction, owner=owner)) == sorted(renamed)
+
+
+def test_a_ring_runs_to_the_right_or_to_the_left():
+    with pytest.raises(ValueError, match="direction is 2; it must be 1 or -1"):
+        simulate(ring.all_reduce, states([np.ones(3)] * 3), direction=2)
+
+
+def test_blocks_are_sent_added_and_written_chunk_by_chunk():
+    """Two ranks swap two of three chunks in one message, and one of them adds."""
+
+    def program(rank, size, x):
+        if rank == 0:
+            x[1:] += yield Swap(x[1:], 1, 1, x[1:], slice(1, 3))
+        else:
+            x[1:] = yield Swap(x[1:], 0, 0, x[1:], slice(1, 3))
+
+    arrays, log = [np.arange(5.0), 10 * np.arange(5.0)], CommLog(2)
+    simulate(program, [Chunks(np.array_split(array, 3)) for array in arrays], log)
+    assert arrays[0].tolist() == [0, 1, 22, 33, 44]  # the first chunk has two numbers
+    assert arrays[1].tolist() == [0, 10, 2, 3, 4]  # what rank 0 had before it added
+    assert log.trace[0] == "step 1: rank 0 → rank 1, chunks 1 to 2, 3 elements [2 3 4]"
+    assert log.messages[1].chunk == range(1, 3) and log.steps == 1

@@ -9,7 +9,18 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from zerolit.comm import Chunks, Swap, halving, in_phase, ring, server, tap, tree
+from zerolit.comm import (
+    Chunks,
+    CommLog,
+    ProtocolError,
+    Swap,
+    halving,
+    in_phase,
+    ring,
+    server,
+    tap,
+    tree,
+)
 from zerolit.engine import (
     all_gather,
     all_reduce,
@@ -145,7 +156,7 @@ def tree_that_hangs(culprit):
     program = tree.all_reduce(rank(), dist.get_world_size(), Chunks([torch.ones(2)]))
 
     def look(swap):
-        if rank() == culprit and swap.phase == "broadcast" and swap.to >= 0:
+        if rank() == culprit and swap.phase == "broadcast" and swap.to is not None:
             time.sleep(1000)
 
     drive(tap(program, look))
@@ -225,6 +236,29 @@ def sum_by(name):
     x = numbers(rank())
     drive(program(rank(), dist.get_world_size(), Chunks(x.tensor_split(pieces))))
     return x
+
+
+def messages_of_halving():
+    """How many messages a rank sends, and of which chunks."""
+    log = CommLog(dist.get_world_size())
+    x = Chunks(numbers(rank()).tensor_split(4))
+    drive(halving.all_reduce(rank(), dist.get_world_size(), x), log=log)
+    return [(message.step, message.destination, message.chunk) for message in log.messages]
+
+
+def names_another(peer):
+    """The refusal of a swap with `peer`."""
+    x = torch.ones(2)
+    for half in ({"to": peer, "payload": x}, {"frm": peer, "like": x}):
+        try:
+            drive(iter_swap(Swap(**half)))
+        except ProtocolError as error:
+            told = str(error)
+    return told
+
+
+def names_itself():
+    return names_another(rank())
 
 
 def refuses_max():

@@ -308,6 +308,23 @@ def test_every_program_gives_the_simulators_bits(name):
         assert torch.equal(real, array)
 
 
+def test_a_round_of_halving_is_one_message_of_several_chunks():
+    first = launch(jobs.messages_of_halving, 4)[0]
+    away = [(1, 2, range(2, 4)), (2, 1, range(1, 2))]  # half, then a quarter, is given away
+    back = [(3, 1, range(1)), (4, 2, range(2))]  # what is finished: one chunk, then two
+    assert first == away + back
+
+
+@pytest.mark.parametrize(("peer", "told"), [(-1, "names rank -1, but"), (2, "names rank 2, but")])
+def test_a_rank_that_does_not_exist_is_refused_before_anything_is_sent(peer, told):
+    for sentence in launch(jobs.names_another, 2, peer):
+        assert told in sentence and "ranks are 0 to 1; is `% size` missing?" in sentence
+
+
+def test_a_rank_that_sends_to_itself_is_refused():
+    assert "rank 0, step 1: sends to itself" in launch(jobs.names_itself, 2)[0]
+
+
 def test_our_collectives_have_torchs_results():
     for rank, (gathered, summed, whole) in enumerate(launch(jobs.collectives, 3)):
         assert gathered == [0, 1, 2, 10, 11, 12, 20, 21, 22]

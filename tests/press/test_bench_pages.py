@@ -7,7 +7,8 @@ import sys
 import pytest
 from rich.console import Console
 
-from zerolit import bench, cli
+from zerolit import cli
+from zerolit.bench import pages
 
 
 @pytest.fixture
@@ -27,12 +28,12 @@ def lighthouse(tmp_path, text):
 def test_it_says_how_to_get_lighthouse(site, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(ValueError, match=r"npm install .* lighthouse@12.2.3` fetches it"):
-        bench.print_pages(Console(), site)
+        pages.print_pages(Console(), site)
 
 
 def test_it_needs_a_built_site(tmp_path, monkeypatch, capsys):
     with pytest.raises(ValueError, match="run `zerolit build` first"):
-        bench.find_lighthouse(tmp_path)
+        pages.find_lighthouse(tmp_path)
 
 
 def test_the_scores_of_the_page_that_it_serves_are_read(site, tmp_path, monkeypatch):
@@ -41,10 +42,10 @@ def test_the_scores_of_the_page_that_it_serves_are_read(site, tmp_path, monkeypa
     code = "import gzip, sys, urllib.request\n"
     code += "page = gzip.decompress(urllib.request.urlopen(sys.argv[1]).read())\n"
     command = lighthouse(tmp_path, code + f"assert b'Hello' in page\nprint({told!r})")
-    with bench.serving(site) as address:
-        assert bench.judge(command, address + "index.html") == [97, 100]
+    with pages.serving(site) as address:
+        assert pages.judge(command, address + "index.html") == [97, 100]
         with pytest.raises(ValueError, match=r"lighthouse http.*gone.html"):
-            bench.judge(command, address + "gone.html")
+            pages.judge(command, address + "gone.html")
 
 
 def test_the_command_line_says_what_is_missing(monkeypatch, capsys):

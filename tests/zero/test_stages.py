@@ -125,7 +125,7 @@ def test_gradients_travel_in_the_master_dtype_and_parameters_in_the_models(stage
         return tap(program, look)
 
     def look(swap):
-        if swap.to >= 0:
+        if swap.to is not None:
             sent.add((swap.phase, swap.payload.dtype))
 
     train_step(watched, workers, share_out(x, y, 4, 1))

@@ -1,25 +1,34 @@
 """Collectives as rank programs: one text that is run, proved and priced.
 
 `ring`, `server`, `tree` and `halving` hold the programs; `simulate` runs one on arrays, `prove` on
-multisets of ranks, `price` on sizes, `order_of_sum` on symbols. The calls `ring_all_reduce` and so
-on are for everyday use.
+names of ranks, `price` on sizes, `order_of_sum` on symbols; `judge` proves a stranger's, in a
+process of its own. The calls `ring_all_reduce` and so on are for everyday use; they alone need
+numpy, and import it when they are first asked for.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import halving, ring, server, tree
-from .calls import (
-    parameter_server_all_reduce,
-    ring_all_gather,
-    ring_all_reduce,
-    ring_reduce_scatter,
-)
+from .chunks import Block, Chunks
+from .judge import judge
 from .log import CommLog, Message
 from .order import order_of_sum
 from .price import Network, all_reduce_time, price
-from .prove import Proof, prove
-from .simulate import Chunks, simulate
+from .prove import examine, prove
+from .simulate import simulate
 from .swap import CommError, ProofError, ProtocolError, RankProgram, Swap, collective, in_phase, tap
+from .verdict import Proof, Verdict
+
+if TYPE_CHECKING:
+    from .calls import (
+        parameter_server_all_reduce,
+        ring_all_gather,
+        ring_all_reduce,
+        ring_reduce_scatter,
+    )
 
 __all__ = [
+    "Block",
     "Chunks",
     "CommError",
     "CommLog",
@@ -30,10 +39,13 @@ __all__ = [
     "ProtocolError",
     "RankProgram",
     "Swap",
+    "Verdict",
     "all_reduce_time",
     "collective",
+    "examine",
     "halving",
     "in_phase",
+    "judge",
     "order_of_sum",
     "parameter_server_all_reduce",
     "price",
@@ -47,3 +59,11 @@ __all__ = [
     "tap",
     "tree",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import calls
+
+    return getattr(calls, name)

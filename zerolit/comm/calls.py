@@ -9,8 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import ring, server
+from .chunks import Chunks
 from .log import CommLog
-from .simulate import Chunks, simulate
+from .simulate import simulate
 
 Arrays = Sequence[np.ndarray]
 

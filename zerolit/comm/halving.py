@@ -1,8 +1,7 @@
 """Halving and doubling: partners at distance p/2, p/4, … exchange half of what they still have.
 
 Rabenseifner, "Optimization of Collective Reduction Operations", 2004. As little traffic as a ring,
-in 2·log₂ p rounds; a round's half is sent chunk by chunk here. p must be a power of two. Rank r
-ends the reduce-scatter with chunk r.
+in 2·log₂ p messages a rank. p must be a power of two. Rank r ends the reduce-scatter with chunk r.
 """
 
 from .ring import Chunks
@@ -22,21 +21,21 @@ def all_reduce(rank: int, size: int, x: Chunks) -> RankProgram:
     distance = size // 2
     while distance:
         peer = rank ^ distance
-        for mine, theirs in _halves(rank, peer, distance):
-            x[mine] += yield Swap(x[theirs], peer, peer, x[mine], theirs, "reduce-scatter")
+        mine, theirs = _around(rank, distance), _around(peer, distance)
+        x[mine] += yield Swap(x[theirs], peer, peer, x[mine], theirs, "reduce-scatter")
         distance //= 2
     distance = 1
     while distance < size:
         peer = rank ^ distance
-        for mine, theirs in _halves(rank, peer, distance):
-            x[theirs] = yield Swap(x[mine], peer, peer, x[theirs], mine, "all-gather")
+        mine, theirs = _around(rank, distance), _around(peer, distance)
+        x[theirs] = yield Swap(x[mine], peer, peer, x[theirs], mine, "all-gather")
         distance *= 2
 
 
-def _halves(rank: int, peer: int, distance: int) -> zip:
-    """The chunks that a rank keeps, and those that its partner does, pair by pair."""
-    first, other = (r - r % distance for r in (rank, peer))
-    return zip(range(first, first + distance), range(other, other + distance), strict=True)
+def _around(rank: int, distance: int) -> slice:
+    """The `distance` chunks among which a rank's own one is."""
+    first = rank - rank % distance
+    return slice(first, first + distance)
 
 
 # --8<-- [end:halving]

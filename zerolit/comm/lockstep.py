@@ -2,17 +2,21 @@
 
 In one step a rank sends at most one message and receives at most one. A message moves when its
 sender offers it and its receiver waits for it; a rank goes on when both halves of its swap are
-done. What a message *is* (an array, a multiset, a size) is the business of the `Transport`.
+done. What a message *is* (an array, a set of names, a size) is the business of the `Transport`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from .swap import NOBODY, ProtocolError, RankProgram, Swap
+from .chunks import parts
+from .log import chunks_of
+from .stuck import Half, Known, Standing, blame, out_of_turn
+from .swap import ProtocolError, RankProgram, Swap
+from .verdict import Verdict
 
 
-class Transport:
+class Transport(Known):
     """What happens to a message on its way. This plain one hands over the very object."""
 
     def carry(self, step: int, source: int, swap: Swap) -> Any:
@@ -41,32 +45,50 @@ def lock_step(programs: Sequence[RankProgram], transport: Transport, threads: in
 def _run(ranks: "_Ranks", each: Callable) -> list[Any]:
     """Let all ranks compute, then move what they send, until all have finished."""
     ready: Iterable[int] = range(len(ranks.programs))
-    step = 0
     while True:
         for rank, swap in zip(ready, each(ranks.advance, ready), strict=True):
             ranks.post(rank, swap)
         if not ranks.sending and not ranks.waiting:
             return [ranks.results[rank] for rank in range(len(ranks.programs))]
-        step += 1
-        ready = ranks.exchange(step)
+        ready = ranks.exchange()
+
+
+def check_peers(swap: Swap, rank: int, size: int, step: int) -> None:
+    """Refuse a swap that names no other rank, or one that does not exist.
+
+    Raises:
+        ProtocolError: rank -1, too: who forgets `% size` would talk to nobody, or to the last.
+    """
+    if swap.to is None and swap.frm is None:
+        raise ProtocolError(Verdict("empty", size, rank, step))
+    for peer in (swap.to, swap.frm):
+        if peer is None:
+            continue
+        if not hasattr(peer, "__index__") or not 0 <= peer < size:
+            raise ProtocolError(Verdict("no_rank", size, rank, step, what={"peer": repr(peer)}))
+        if peer == rank:
+            raise ProtocolError(Verdict("itself", size, rank, step))
 
 
 class _Ranks:
     """Which halves of its swap each rank still has open, what arrived, and who has finished."""
 
     def __init__(self, programs: Sequence[RankProgram], transport: Transport):
-        self.programs, self.transport = programs, transport
+        self.programs, self.transport, self.step = programs, transport, 0
         self.sending: dict[int, Swap] = {}
         self.waiting: dict[int, Swap] = {}
+        self.posted: dict[int, int] = {}  # the step from which on a rank's swap is open
+        self.late: list[Half] = []
         self.inbox: dict[int, Any] = {}
         self.results: dict[int, Any] = {}
+        self.ended: dict[int, int] = {}  # the last step of those that have ended
 
     def advance(self, rank: int) -> Swap | None:
         """Hand the rank what arrived; return what it wants next, or None at its end."""
         try:
             return self.programs[rank].send(self.inbox.pop(rank, None))
         except StopIteration as end:
-            self.results[rank] = end.value
+            self.results[rank], self.ended[rank] = end.value, self.step
             return None
 
     def post(self, rank: int, swap: Swap | None) -> None:
@@ -74,70 +96,89 @@ class _Ranks:
         self.transport.went_on(rank)
         if swap is None:
             return
-        to, frm, size = swap.to, swap.frm, len(self.programs)
-        if not (NOBODY <= to < size and NOBODY <= frm < size):
-            peer = frm if NOBODY <= to < size else to
-            raise ProtocolError(f"rank {rank} names rank {peer}, but ranks are 0 to {size - 1}")
-        if to == frm == NOBODY:
-            raise ProtocolError(f"rank {rank} yields a swap that neither sends nor receives")
-        if to != NOBODY:
+        check_peers(swap, rank, len(self.programs), self.step + 1)
+        self.posted[rank] = self.step + 1
+        if swap.to is not None:
             self.sending[rank] = swap
-        if frm != NOBODY:
+        if swap.frm is not None:
             self.waiting[rank] = swap
 
-    def exchange(self, step: int) -> list[int]:
+    def exchange(self) -> list[int]:
         """Move every message that can move; return the ranks that can go on."""
         sending, waiting, carry = self.sending, self.waiting, self.transport.carry
+        self.step = step = self.step + 1
         moving = [
-            (source, swap)
+            (source, swap, receiver)
             for source, swap in sending.items()
-            if (receiver := waiting.get(swap.to)) is not None and receiver.frm == source
+            if (receiver := waiting.get(swap.to)) is not None and receiver.frm == source  # type: ignore[arg-type]
         ]
         if not moving:
-            raise ProtocolError(self._stuck(step))
+            raise ProtocolError(self._stuck())
         # All messages of a step are carried before any rank goes on and changes its chunks.
-        for source, swap in moving:
-            wanted = waiting.pop(swap.to)
-            if _sent(swap) != _expected(wanted):
-                raise ProtocolError(_misfit(step, source, swap, wanted))
-            del sending[source]
-            self.inbox[swap.to] = carry(step, source, swap)
+        for source, swap, wanted in moving:
+            to: int = swap.to  # type: ignore[assignment]
+            if not _fits(swap, wanted):
+                raise ProtocolError(self._misfit(source, swap, wanted))
+            del sending[source], waiting[to]
+            self.inbox[to] = carry(step, source, swap)
+        if sending or waiting:
+            self.late += [half for half in self._open() if half.step == step]
         busy = sending.keys() | waiting.keys() | self.results.keys()
         return [rank for rank in range(len(self.programs)) if rank not in busy]
 
-    def _stuck(self, step: int) -> str:
-        wants = {rank: self._wants(rank) for rank in range(len(self.programs))}
-        told = "; ".join(f"rank {rank} {want}" for rank, want in wants.items() if want)
-        done = sorted(self.results)
-        finished = f"; finished: rank {', '.join(map(str, done))}" if done else ""
-        return f"nothing can move in step {step}: {told}{finished}"
+    def _open(self) -> list[Half]:
+        offers = [
+            Half(rank, swap.to, True, self.posted[rank], _what(swap))  # type: ignore[arg-type]
+            for rank, swap in self.sending.items()
+        ]
+        waits = [
+            Half(rank, swap.frm, False, self.posted[rank], None)  # type: ignore[arg-type]
+            for rank, swap in self.waiting.items()
+        ]
+        return offers + waits
 
-    def _wants(self, rank: int) -> str:
-        wants = []
-        if rank in self.sending:
-            swap = self.sending[rank]
-            wants.append(f"offers {_what(swap)} to rank {swap.to}")
-        if rank in self.waiting:
-            wants.append(f"waits for rank {self.waiting[rank].frm}")
-        return " and ".join(wants)
+    def _standing(self) -> Standing:
+        return Standing(self._open(), self.late, self.ended)
+
+    def _stuck(self) -> Verdict:
+        size, standing = len(self.programs), self._standing()
+        rank, step, hop = blame(standing, self.transport)
+        what = standing.told() | {"moved": self.step - 1}
+        return Verdict("stuck", size, rank, step, hop, what=what)
+
+    def _misfit(self, source: int, swap: Swap, wanted: Swap) -> Verdict:
+        what = {
+            "message": _what(swap),
+            "sent": _kind(swap.payload, swap.phase),
+            "expected": _kind(wanted.like, wanted.phase),
+            "misfit": (self.step, source, swap.to),
+        }
+        to: int = swap.to  # type: ignore[assignment]
+        rank: int | None = source
+        step, hop = self.step, (source, to)
+        if min(self.posted[source], self.posted[to]) < step:  # one of them was to meet another
+            rank, step, hop = out_of_turn(self._standing(), (), Known()) or (source, step, hop)
+        return Verdict("misfit", len(self.programs), rank, step, hop, what=what)
 
 
-def _sent(swap: Swap) -> tuple:
-    return tuple(swap.payload.shape), swap.payload.dtype, swap.phase
-
-
-def _expected(swap: Swap) -> tuple:
-    return tuple(swap.like.shape), swap.like.dtype, swap.phase
-
-
-def _misfit(step: int, source: int, swap: Swap, wanted: Swap) -> str:
-    (shape, dtype, phase), (fits, kind, other) = _sent(swap), _expected(wanted)
-    in_phase, in_other = (f" in phase {p!r}" if phase != other else "" for p in (phase, other))
+def _fits(swap: Swap, wanted: Swap) -> bool:
+    payload, like = swap.payload, wanted.like
     return (
-        f"step {step}: rank {source} sends {_what(swap)} of {shape} {dtype}{in_phase} "
-        f"to rank {swap.to}, which expects {fits} {kind}{in_other}"
+        payload.shape == like.shape and payload.dtype == like.dtype and swap.phase == wanted.phase
     )
 
 
-def _what(swap: Swap) -> str:
-    return "a message" if swap.chunk is None else f"chunk {swap.chunk}"
+def _kind(x: Any, phase: str) -> dict[str, Any]:
+    return {
+        "shape": str(tuple(x.shape)),
+        "dtype": str(x.dtype),
+        "parts": len(list(parts(x))),
+        "phase": phase,
+    }
+
+
+def _what(swap: Swap) -> tuple[int, int] | None:
+    chunk = chunks_of(swap)
+    if isinstance(chunk, range):
+        return chunk[0], chunk[-1]
+    return None if chunk is None else (chunk, chunk)

@@ -1,13 +1,11 @@
 """In which order a program adds up: run on symbols instead of numbers."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-import numpy as np
-
-from .simulate import Chunks, simulate
-from .swap import ProofError
+from .chunks import Chunks, Symbol
+from .simulate import simulate
+from .swap import ProofError, unbind
 
 
 class Term:
@@ -30,17 +28,12 @@ def order_of_sum(program: Callable, size: int, chunk: int = 0, **options: Any) -
     Raises:
         ProofError: ranks whose sums of this chunk are of different orders, and so perhaps bits.
     """
-    pieces = program.pieces(size)  # type: ignore[attr-defined]
-    states = [Chunks([_symbol(rank) for _ in range(pieces)]) for rank in range(size)]
-    simulate(partial(program, **options), states)
-    told = {state[chunk % pieces][0].text for state in states}
+    marked, options = unbind(program, options)
+    pieces = marked.pieces(size)
+    states = [Chunks(Symbol(Term(str(rank))) for _ in range(pieces)) for rank in range(size)]
+    simulate(marked, states, **options)
+    told = {state[chunk % pieces].value.text for state in states}
     if len(told) > 1:
         raise ProofError(f"ranks end with different sums: {', '.join(sorted(told))}")
     (text,) = told
     return text[1:-1] if text.startswith("(") else text
-
-
-def _symbol(rank: int) -> np.ndarray:
-    symbol = np.empty(1, dtype=object)
-    symbol[0] = Term(str(rank))
-    return symbol

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from .chunks import ChunkList, parts
 from .cut import sizes
 from .lockstep import Transport, lock_step
-from .swap import Swap
+from .swap import Swap, unbind
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,10 @@ def price(program: Callable, nbytes: int, network: Network, **options: Any) -> A
         ValueError: a number of bytes that is negative or not whole.
     """
     size = network.size
-    cut = sizes(nbytes, program.pieces(size))  # type: ignore[attr-defined]
+    marked, options = unbind(program, options)
+    cut = sizes(nbytes, marked.pieces(size))
     clock = _Clock(network)
-    programs = [program(rank, size, list(map(_Bytes, cut)), **options) for rank in range(size)]
+    programs = [marked(rank, size, ChunkList(map(_Bytes, cut)), **options) for rank in range(size)]
     lock_step(programs, clock)
     return max(clock.now)
 
@@ -80,9 +82,10 @@ class _Clock(Transport):
         self.in_free = [0] * network.size  # when each incoming link is free
 
     def carry(self, step: int, source: int, swap: Swap) -> Any:
-        to = swap.to
+        to: int = swap.to  # type: ignore[assignment]  # lock_step carries what has a receiver
+        nbytes = sum(part.shape[0] for part in parts(swap.payload))
         start = max(self.posted[source], self.in_free[to])
-        end = start + swap.payload.shape[0] / self.network.bandwidth
+        end = start + nbytes / self.network.bandwidth
         self.in_free[to] = end
         # A rank goes on only when its message has left, so its outgoing link is free by then.
         self.now[source] = max(self.now[source], end)

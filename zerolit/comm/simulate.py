@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from .chunks import copied
 from .lockstep import Transport, lock_step
 from .log import CommLog
 from .swap import Swap
@@ -55,14 +54,4 @@ class Wire(Transport):
     def carry(self, step: int, source: int, swap: Swap) -> Any:
         if self.log is not None:
             self.log.add(self.steps_before + step, source, swap)
-        payload = swap.payload
-        return payload.copy() if isinstance(payload, np.ndarray) else payload.clone()
-
-
-class Chunks(list):
-    """A rank's chunks, as views of one array: assigning to a chunk writes into that array."""
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        here = self[index]
-        if value is not here:  # after `x[i] += …` the sum is in place already
-            here[...] = value
+        return copied(swap.payload)

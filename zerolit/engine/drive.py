@@ -11,8 +11,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from zerolit.comm import Chunks, CommLog, RankProgram, Swap
-from zerolit.comm.swap import NOBODY
+from zerolit.comm import Block, Chunks, CommLog, RankProgram, Swap
+from zerolit.comm.chunks import parts
+from zerolit.comm.lockstep import check_peers
 
 from . import status
 
@@ -31,18 +32,21 @@ def drive(program: RankProgram, group: Group = None, log: CommLog | None = None)
         log: where this rank's own messages are entered.
 
     Raises:
+        ProtocolError: it names itself or a rank that does not exist.
         RuntimeError: another rank died, or did not answer within the group's timeout.
     """
     arrived, step, wire = None, 0, _Wire(group)
+    rank, size = dist.get_rank(group), dist.get_world_size(group)
     while True:
         try:
             swap = program.send(arrived)
         except StopIteration as end:
             return end.value
         step += 1
+        check_peers(swap, rank, size, step)
         arrived = wire.exchange(swap)
-        if log is not None and swap.to != NOBODY:
-            log.add(step, dist.get_rank(group), swap)
+        if log is not None and swap.to is not None:
+            log.add(step, rank, swap)
 
 
 class _Wire:
@@ -53,21 +57,21 @@ class _Wire:
         self.spare: dict[torch.dtype, Tensor] = {}
         self.finished: list[dist.Work] = []
 
-    def exchange(self, swap: Swap) -> Tensor | None:
+    def exchange(self, swap: Swap) -> Any:
         """Both halves of a swap at once; returns what arrived."""
         status.exchanging(swap, self.among_all(swap.to), self.among_all(swap.frm))
-        arrived = None if swap.frm == NOBODY else self.room(swap)
+        room = None if swap.frm is None else self.room(swap)
         halves = []
-        if swap.to != NOBODY and swap.payload.numel():
-            halves.append(self.half(dist.isend, swap.payload.contiguous(), swap.to))
-        if arrived is not None and arrived.numel():
-            halves.append(self.half(dist.irecv, arrived, swap.frm))
+        if swap.to is not None and (sent := joined(swap.payload)).numel():
+            halves.append(self.half(dist.isend, sent, swap.to))
+        if room is not None and swap.frm is not None and room.numel():
+            halves.append(self.half(dist.irecv, room, swap.frm))
         works = dist.batch_isend_irecv(halves) if halves else []
         for work in works:
             work.wait()
         self.finished = works  # to release one right after its end costs about 1 ms
         status.computing(swap.phase)
-        return arrived
+        return cut_as(swap.like, room)
 
     def half(self, operation: Callable, tensor: Tensor, peer: int) -> dist.P2POp:
         return dist.P2POp(operation, tensor, group=self.group, group_peer=peer)
@@ -75,18 +79,36 @@ class _Wire:
     def room(self, swap: Swap) -> Tensor:
         """Where a message arrives; new memory each time would cost as much as it."""
         like = swap.like
-        if swap.fill:
+        if swap.fill and not isinstance(like, Block):
             return like
-        spare = self.spare.get(like.dtype)
-        if spare is None or len(spare) < like.numel():
-            spare = self.spare[like.dtype] = like.new_empty(like.numel())
-        return spare[: like.numel()].view(like.shape)
+        several = list(parts(like))
+        dtype, length = several[0].dtype, sum(part.numel() for part in several)
+        spare = self.spare.get(dtype)
+        if spare is None or len(spare) < length:
+            spare = self.spare[dtype] = several[0].new_empty(length)
+        return spare[:length]
 
-    def among_all(self, rank: int) -> int:
+    def among_all(self, rank: int | None) -> int | None:
         """A rank of the group as one of all ranks."""
-        if self.group is None or rank == NOBODY:
+        if self.group is None or rank is None:
             return rank
         return dist.get_global_rank(self.group, rank)
+
+
+def joined(payload: Any) -> Tensor:
+    """A message as one tensor; several chunks are copied into one, which costs their bytes."""
+    if isinstance(payload, Block):
+        return torch.cat([part.reshape(-1) for part in payload])
+    return payload.contiguous()
+
+
+def cut_as(like: Any, arrived: Tensor | None) -> Any:
+    """What arrived, in the shape of the chunk, or the chunks, that it stands for."""
+    if arrived is None or not isinstance(like, Block):
+        return arrived if arrived is None else arrived.view(like.shape)
+    lengths = [part.numel() for part in like]
+    pieces = zip(arrived.split(lengths), like, strict=True)
+    return Block(piece.view(part.shape) for piece, part in pieces)
 
 
 # --8<-- [end:drive]

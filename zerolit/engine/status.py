@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zerolit.comm import Swap
-from zerolit.comm.swap import NOBODY
 
 LENGTH = 8192  # bytes of a rank's record
 RECENT = 8  # messages that are remembered each way
@@ -23,7 +22,7 @@ class Doing:
     Attributes:
         what: `"computing"`, `"exchanging"` or another word, such as `"saving"`.
         phase: of the last message.
-        to, frm: whom it sends to and waits for, or -1.
+        to, frm: whom it sends to and waits for, or None.
         number: which message it waits for from `frm`, counted from 1.
         begun: how many messages it has begun to send, by receiver.
         sends, expects: the latest of both, old to new.
@@ -31,8 +30,8 @@ class Doing:
 
     what: str = "starting"
     phase: str = ""
-    to: int = NOBODY
-    frm: int = NOBODY
+    to: int | None = None
+    frm: int | None = None
     number: int = 0
     begun: dict[str, int] = field(default_factory=dict)
     sends: list[Message] = field(default_factory=list)
@@ -53,23 +52,24 @@ def share(record: Any) -> None:
     _record = record
 
 
-def exchanging(swap: Swap, to: int, frm: int) -> None:
+def exchanging(swap: Swap, to: int | None, frm: int | None) -> None:
     """This rank is about to send `to` another, to receive `frm` one, or both.
 
-    Both are ranks among all, or -1; the swap's own may be those of a smaller group.
+    Both are ranks among all, or None; the swap's own may be those of a smaller group.
     """
     if _record is None:
         return
     begun, sends, expects = dict(_last.begun), _last.sends, _last.expects
-    if to != NOBODY:
+    if to is not None:
         begun[str(to)] = begun.get(str(to), 0) + 1
         message = (to, begun[str(to)], _words(swap.payload), swap.phase)
         sends = [*sends, message][-RECENT:]
-    if frm != NOBODY:
+    if frm is not None:
         _asked[frm] += 1
         message = (frm, _asked[frm], _words(swap.like), swap.phase)
         expects = [*expects, message][-RECENT:]
-    _write(Doing("exchanging", swap.phase, to, frm, _asked[frm], begun, sends, expects))
+    number = 0 if frm is None else _asked[frm]
+    _write(Doing("exchanging", swap.phase, to, frm, number, begun, sends, expects))
 
 
 def _words(tensor: Any) -> str:

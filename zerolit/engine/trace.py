@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import torch.distributed as dist
 
 from zerolit.comm import CommLog, Swap, tap
-from zerolit.comm.swap import NOBODY
 from zerolit.zero import STAGES, TINY_GPT, Settings
 from zerolit.zero.settings import refuse_stage
 from zerolit.zero.train import one_thread, rank_step, share_out, task_worker
@@ -51,7 +50,7 @@ class _Clock(CommLog):
         self.start, self.began, self.ended = time.perf_counter(), list[float](), list[float]()
 
     def begin(self, swap: Swap) -> None:
-        if swap.to != NOBODY:  # else it only receives, and nothing is logged
+        if swap.to is not None:  # else it only receives, and nothing is logged
             self.began.append(time.perf_counter() - self.start)
 
     def add(self, step: int, source: int, swap: Swap) -> None:

@@ -118,7 +118,7 @@ class Watch:
     def _never_sent(self, i: int) -> int | None:
         """The rank from which rank i waits for a message that has not been begun."""
         doing = self.ranks[i].doing
-        if doing.what != "exchanging" or doing.frm < 0:
+        if doing.what != "exchanging" or doing.frm is None:
             return None
         begun = self.ranks[doing.frm].doing.begun.get(str(i), 0)
         return doing.frm if begun < doing.number else None
@@ -165,7 +165,8 @@ class Watch:
                 self._blame_finished(i)
                 raise EngineError(i, doing, rank.complaint or self._silent())
             sender = self._never_sent(i)
-            i = sender if sender is not None else max(doing.to, doing.frm)
+            peers = [peer for peer in (doing.to, doing.frm) if peer is not None]
+            i = sender if sender is not None else max(peers)
         circle = " → ".join(map(str, [*seen[seen.index(i) :], i]))
         raise EngineError(i, self.ranks[i].doing, f"waits in a circle of ranks, {circle}")
 
