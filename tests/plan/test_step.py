@@ -34,7 +34,7 @@ def test_the_three_cases_have_the_efficiencies_of_the_table(ranks):
     assert compute / seconds(one_after_the_other(CASE, ranks)) == CASE.efficiency(ranks)
     assert compute / seconds(perfect(CASE, ranks)) == CASE.efficiency(ranks, 1)
     free = Training(latency=0)  # many buckets cost nothing only without latency
-    step = seconds(with_buckets(free, ranks, buckets=100_000))
+    step = seconds(with_buckets(free, ranks, buckets=10_000))
     assert compute / step == pytest.approx(free.efficiency(ranks, Fraction(2, 3)), rel=1e-4)
 
 

@@ -83,7 +83,7 @@ def test_zero3_meets_its_wall_where_the_backward_pass_meets_the_ring():
     assert CASE.zero3_efficiency(128) == pytest.approx(0.390625 / (3 * 0.20701))
 
 
-def test_zero3_where_only_one_pass_waits():
+def test_zero3_by_hand():
     # 18 s of compute on 2 cards, 6 of them forward; each half of the ring takes 8 s: both wait.
     case = Training(params=1, tokens=6, flops=1, bandwidth=1 / 8, latency=0, gradient_bytes=2)
     assert case.zero3_efficiency(2) == 18 / (8 + 16)

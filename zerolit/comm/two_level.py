@@ -21,16 +21,17 @@ from .swap import RankProgram, Swap, collective, tap
 # --8<-- [start:all_reduce]
 @collective("all_reduce", pieces=lambda size: size)
 def all_reduce(rank: int, size: int, x: Chunks, cards: int = 8) -> RankProgram:
-    """Sum inside each node of `cards` cards, then between the nodes, then spread it inside."""
+    """Sum inside each node of `cards` cards, between nodes, then spread it."""
     nodes = _nodes(size, cards)
     node, card = divmod(rank, cards)
-    inside = [node * cards + other for other in range(cards)]
-    between = [other * cards + card for other in range(nodes)]
+    inside = range(node * cards, (node + 1) * cards)
+    between = range(card, size, cards)  # the cards of this number
     parts = [_Part(x, range(part, size, nodes)) for part in range(nodes)]
     share = (card + 1) % cards  # what the textbook ring leaves with this card
     mine = _Part(x, range(share * nodes, (share + 1) * nodes))
     for part in parts:
-        yield from _among(inside, part, ring.reduce_scatter(card, cards, part))
+        scatter = ring.reduce_scatter(card, cards, part)
+        yield from _among(inside, part, scatter)
     yield from _among(between, mine, ring.all_reduce(node, nodes, mine))
     for part in parts:
         yield from _among(inside, part, ring.all_gather(card, cards, part))
