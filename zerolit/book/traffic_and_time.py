@@ -134,15 +134,15 @@ def bus_table(rows: Sequence[tuple[str, int, int, float]], bandwidth: float) -> 
 def wall_table(training: Training, params: Sequence[float]) -> Table:
     """The walls of models of other sizes, on the same cards, links and batch."""
     caption = Words(
-        "The wall for models of several sizes, latency included. The formula, without latency, "
-        "gives {backward:.1f} and {perfect:.1f} for all of them.",
-        "不同大小的模型，墙在多少张卡（计入延迟）。不计延迟的公式对所有模型都给出 "
-        "{backward:.1f} 与 {perfect:.1f}。",
+        "Models of several sizes: the ring on {p} cards, and the wall, in cards, latency included. "
+        "Without latency the formula gives {backward:.1f} and {perfect:.1f} for all of them.",
+        "不同大小的模型：{p} 张卡上的环形 all-reduce，以及墙在多少张卡（计入延迟）。"
+        "不计延迟时，公式对所有模型都给出 {backward:.1f} 与 {perfect:.1f}。",
     )
     columns = [
         Column("params", "s", "parameters", "参数量"),
         Column("gradient", ",.1f", "gradient, GB", "梯度（GB）", "GB"),
-        Column("ring", ".3f", "ring, {p} cards, s", "环形，{p} 张卡（秒）", "s"),
+        Column("ring", ".3f", "ring, s", "环形（秒）", "s"),
         Column("backward", ",d", "wall, under backward", "墙：与反向传播重叠", "cards"),
         Column("perfect", ",d", "wall, perfect overlap", "墙：完美重叠", "cards"),
     ]
@@ -198,7 +198,7 @@ def _draw_times(ax: Axes, training: Training, ranks: Sequence[int]) -> list[list
     for colour, times in zip(SERIES, (compute, ring, server), strict=False):
         ax.plot(ranks, times, color=colour)
     ax.text(4.4, training.compute(4) * 1.15, say(_COMPUTE_NAME), color=_COMPUTE)
-    ax.text(8, training.communicate(8) * 0.5, say(_RING_NAME), color=_RING, va="center")
+    ax.text(2.6, training.communicate(2) * 0.6, say(_RING_NAME), color=_RING, va="center")
     ax.text(230, training.communicate(300, "ps"), say(_SERVER_NAME), color=_SERVER, ha="right")
     ax.axvspan(training.wall(1), ranks[-1], color=FAINT, alpha=0.3, lw=0)
     bound = say(Words("communication-\nbound", "受通信限制"))
@@ -250,8 +250,8 @@ def efficiency_curve(training: Training, ranks: Sequence[int]) -> str:
         ax.legend(loc="upper right", bbox_to_anchor=(1, 0.94), frameon=False, handlelength=2.6)
         ax = narrow.add_axes((0.23, 0.34, 0.74, 0.64))
         _draw_efficiency(ax, training, ranks)
-        place = {"loc": "upper left", "bbox_to_anchor": (-0.05, -0.14)}
-        ax.legend(**place, frameon=False, handlelength=2.6)
+        place = (-0.05, -0.14)
+        ax.legend(loc="upper left", bbox_to_anchor=place, frameon=False, handlelength=2.6)
         facts: dict[str, object] = {"first": ranks[0], "last": ranks[-1]}
         for letter, curve in curves.items():
             facts |= {f"{letter}0": curve[0], f"{letter}1": curve[-1]}
@@ -323,8 +323,8 @@ def overlap_timeline(training: Training, ranks: int, buckets: int) -> str:
     with canvas(9, 3.9) as figure, canvas(4, 4.2) as narrow:
         _draw_steps(figure.add_axes((0.1, 0.13, 0.88, 0.76)), rows)
         _draw_steps(narrow.add_axes((0.2, 0.12, 0.78, 0.76)), rows)
-        parts = {"shown": shown, "data": data, "narrow": narrow}
-        return render("traffic-overlap", figure, caption, alt, facts, **parts)
+        told = (figure, caption, alt, facts, shown)
+        return render("traffic-overlap", *told, data=data, narrow=narrow)
 
 
 _SPANS = {
@@ -399,8 +399,8 @@ def two_levels_picture(levels: Levels, sent: Sequence[Sending]) -> str:
     with canvas(9, 3.7) as figure, canvas(4, 3.5) as narrow:
         _draw_levels(figure, levels, links, facts)
         _draw_levels(narrow, levels, links, facts)
-        parts = {"shown": facts, "data": {"links": links}, "narrow": narrow}
-        return render("traffic-two-levels", figure, caption, alt, facts, **parts)
+        told = (figure, caption, alt, facts, facts)
+        return render("traffic-two-levels", *told, data={"links": links}, narrow=narrow)
 
 
 def _carried(sent: Sequence[Sending], inside: bool) -> int:
@@ -420,7 +420,7 @@ def _draw_levels(figure: Figure, levels: Levels, links: list, facts: dict) -> No
         inside = source // cards == to // cards
         _draw_link(ax, places[source], places[to], inside, figure.get_figwidth())
     for rank, (x, y) in enumerate(places):
-        ax.plot([x], [y], "o", color=INK, markersize=13)
+        ax.scatter([x], [y], color=INK, s=169, zorder=2)
         ax.text(x, y, str(rank), ha="center", va="center_baseline", fontsize=9, color=PAPER)
     ax.text(cards - 0.1, 2, say(_FAST, **facts), ha="right", va="center")
     told = ax.text(cards / 2, 0, say(_SLOW, **facts), color=_RING, ha="center", va="center")
