@@ -1,5 +1,6 @@
 """The time of one data-parallel training step, by the α–β model."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -40,6 +41,10 @@ class Training:
         nbytes = self.gradient_bytes * self.params
         return all_reduce_time(nbytes, ranks, self.bandwidth, self.latency, algorithm)
 
+    def share_out(self, ranks: int) -> float:
+        """Seconds of one all-gather or reduce-scatter of the parameters: half an all-reduce."""
+        return self.communicate(ranks) / 2
+
     def efficiency(self, ranks: int, overlap: Overlap = 0) -> float:
         """The share of a step spent computing.
 
@@ -52,21 +57,71 @@ class Training:
         hidden = float(overlap) * compute
         return compute / (compute - hidden + max(hidden, ring))
 
-    def wall(self, overlap: Overlap = 1) -> int:
-        """The smallest number of cards at which the ring no longer fits under the compute.
+    def zero3_efficiency(self, ranks: int) -> float:
+        """The share of a ZeRO-3 step spent computing, with all that can be hidden hidden.
+
+        An all-gather hides under the forward pass, a third of the compute; another and the
+        reduce-scatter under the backward pass, the other two thirds.
+        """
+        compute, once = self.compute(ranks), self.share_out(ranks)
+        return compute / (max(compute / 3, once) + max(2 * compute / 3, 2 * once))
+
+    def wall(self, overlap: Overlap = 1, algorithm: str = "ring") -> int:
+        """The smallest number of cards at which the all-reduce no longer fits under the compute.
+
+        Args:
+            overlap: the share of the compute that can hide it: 2/3 for the backward pass.
+            algorithm: as in `all_reduce_time`.
+
+        Raises:
+            ValueError: an overlap that is not above 0 and at most 1, or an unknown algorithm.
+        """
+        _check(overlap)
+        return _first(
+            lambda p: self.communicate(p, algorithm) > float(overlap) * self.compute(p),
+        )
+
+    def zero3_wall(self) -> int:
+        """The smallest number of cards at which ZeRO-3's traffic sticks out of a pass.
+
+        Both passes say the same: one all-gather against a third of the compute.
+        """
+        return _first(lambda p: self.share_out(p) > self.compute(p) / 3)
+
+    def wall_without_latency(self, overlap: Overlap = 1) -> float:
+        """Where the ring takes exactly as long as what hides it, were there no latency.
+
+        2(p-1)/p · b·params/B = overlap · 6·params·tokens/(p·F), and so
+        p = 1 + 3·overlap·tokens·B/(b·F), with b bytes per gradient: the parameters cancel.
 
         Raises:
             ValueError: an overlap that is not above 0 and at most 1.
         """
-        if not 0 < overlap <= 1:
-            raise ValueError(f"overlap is {overlap}; it must be above 0 and at most 1")
-        low, high = 1, 2
-        while self._fits(high, overlap):
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._fits(middle, overlap) else (low, middle)
-        return high
+        _check(overlap)
+        per_card = self.gradient_bytes * self.flops
+        return 1 + 3 * float(overlap) * self.tokens * self.bandwidth / per_card
 
-    def _fits(self, ranks: int, overlap: Overlap) -> bool:
-        return self.communicate(ranks) <= float(overlap) * self.compute(ranks)
+    def tokens_at_the_wall(self, overlap: Overlap = 1) -> float:
+        """Tokens that a card needs in each step to hide a ring of many cards: b·F/(3·overlap·B).
+
+        Raises:
+            ValueError: an overlap that is not above 0 and at most 1.
+        """
+        _check(overlap)
+        return self.gradient_bytes * self.flops / (3 * float(overlap) * self.bandwidth)
+
+
+def _check(overlap: Overlap) -> None:
+    if not 0 < overlap <= 1:
+        raise ValueError(f"overlap is {overlap}; it must be above 0 and at most 1")
+
+
+def _first(waits: Callable[[int], bool]) -> int:
+    """The smallest number of cards that wait, given that more cards wait as well."""
+    low, high = 1, 2
+    while not waits(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if waits(middle) else (middle, high)
+    return high
