@@ -16,7 +16,7 @@ from .words import LOSS as LOSS_WORD
 from .words import TRAINING_STEP, Words, choose, say
 
 bigger_batch = cache(partial(zero.bigger_batch, threads=THREADS))
-parted = partial(bigger_batch, gradients=False)  # only how far the parameters are apart
+parted = partial(bigger_batch, gradients=())  # only how far the parameters are apart
 noise_scale = cache(zero.noise_scale)
 
 _SINGLE, _MEAN = Words("loss, 1 card", "损失，1 张卡"), Words("loss, {n} cards", "损失，{n} 张卡")

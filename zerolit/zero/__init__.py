@@ -1,7 +1,7 @@
 """Data parallelism and ZeRO-1, 2, 3 as rank programs; what a rank stores and sends, counted."""
 
 from .adamw import FlatAdamW
-from .compare import NoiseScale, Step, bigger_batch, estimate_noise, noise_scale
+from .compare import Apart, NoiseScale, Step, bigger_batch, elements, estimate_noise, noise_scale
 from .memory import Memory
 from .recipe import Recipe
 from .run import Run
@@ -14,6 +14,7 @@ from .unit import FlatUnit
 __all__ = [
     "STAGES",
     "TINY_GPT",
+    "Apart",
     "FlatAdamW",
     "FlatUnit",
     "Memory",
@@ -25,6 +26,7 @@ __all__ = [
     "Task",
     "Worker",
     "bigger_batch",
+    "elements",
     "estimate_noise",
     "noise_scale",
     "tiny_gpt",

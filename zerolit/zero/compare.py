@@ -1,16 +1,30 @@
 """Data parallelism beside one big batch: the same gradients, and how far the runs part."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from zerolit.comm import RankProgram
+
 from .settings import Settings
-from .stages import Worker, stage0
+from .stages import (
+    Worker,
+    all_gather,
+    count_tokens,
+    reduce_scatter,
+    stage0,
+    sum_loss,
+    update,
+    whole_gradients,
+)
 from .task import TINY_GPT, Batch, Task
 from .train import one_thread, share_out, step, task_worker
+from .unit import FlatUnit
+
+Stage = Callable[[Worker, Sequence[Batch]], RankProgram]
 
 
 @dataclass(frozen=True)
@@ -44,7 +58,8 @@ def bigger_batch(
     sgd: float | None = None,
     batch_size: int = 32,
     master_dtype: torch.dtype | None = None,
-    gradients: bool = True,
+    sum_dtype: torch.dtype | None = None,
+    gradients: Collection[int] | None = None,
     threads: int = 1,
     on_step: Callable[[], object] = lambda: None,
 ) -> list[Step]:
@@ -54,7 +69,10 @@ def bigger_batch(
 
     Args:
         sgd: the learning rate of plain SGD; None is AdamW as in `train`.
-        gradients: whether to compare them, too: half as much again to compute.
+        sum_dtype: of the sum over the ranks alone, which is rounded back for the update; None is
+            `master_dtype`, in which both are done.
+        gradients: the steps at which to compare them, too, which costs half as much again; None
+            is all of them.
         threads: how many of the runs compute at once; the bits do not depend on it.
 
     Raises:
@@ -62,18 +80,41 @@ def bigger_batch(
     """
     how = Settings(size, steps, task, batch_size, master_dtype=master_dtype)
     many, one = (_workers(how, n, sgd) for n in (size, 1))
-    mirror = _workers(how, size, sgd=0.0) if gradients else []  # stays at the one's parameters
+    compared = range(steps) if gradients is None else gradients
+    mirror = _workers(how, size, sgd=0.0) if compared else []  # stays at the one's parameters
+    stage = _sum_in(sum_dtype) if sum_dtype else stage0
     told = []
     with one_thread(), ThreadPoolExecutor(threads) as pool:
-        for batch in task.draw_batches(steps, batch_size):
-            _copy_parameters(one[0], mirror)
-            told.append(_step_all(pool, mirror, many, one, batch))
+        for i, batch in enumerate(task.draw_batches(steps, batch_size)):
+            beside = mirror if i in compared else []
+            _copy_parameters(one[0], beside)
+            told.append(_step_all(pool, stage, beside, many, one, batch))
             on_step()
     return told
 
 
+def _sum_in(dtype: torch.dtype) -> Stage:
+    """Data parallelism that adds up over the ranks in `dtype`, and nothing else."""
+
+    def stage(w: Worker, batches: Sequence[Batch]) -> RankProgram:
+        tokens = yield from count_tokens(w, batches)
+        loss = whole_gradients(w, batches, tokens)
+        for unit in w.units:
+            summed = unit["gradients"].to(dtype)
+            yield from reduce_scatter(w, unit, summed, tokens)
+            yield from all_gather(w, unit, summed, "gradients")
+            unit["gradients"].copy_(summed)  # rounded back
+        loss = yield from sum_loss(w, loss)
+        for unit in w.units:
+            update(w, unit)
+        return loss
+
+    return stage
+
+
 def _step_all(
     pool: ThreadPoolExecutor,
+    stage: Stage,
     mirror: list[Worker],
     many: list[Worker],
     one: list[Worker],
@@ -82,11 +123,13 @@ def _step_all(
     """A step of each; the mirror's gradients, and the parameters of the many, beside the one's."""
     parts, whole = share_out(*batch, len(many), 1), share_out(*batch, 1, 1)
     runs = [(many, parts), (one, whole)] + [(mirror, parts)] * bool(mirror)
-    mean, single, *_ = pool.map(lambda run: step(stage0, *run), runs)
+    mean, single, *_ = pool.map(lambda run: step(stage, *run), runs)
     gradients = _differences(one[0], mirror[0], "gradients") if mirror else []
     gradient_gap = max((part.max().item() for part in gradients), default=None)
-    names = [name for unit in one[0].units for name in unit.names]
-    gaps = _by_name(names, _differences(one[0], many[0], "parameters"))
+    gaps = {
+        name: part.max().item()
+        for name, part in _by_name(one[0], _differences(one[0], many[0], "parameters")).items()
+    }
     return Step(gradient_gap, single, mean, max(gaps.values()), gaps)
 
 
@@ -123,23 +166,76 @@ def _copy_parameters(source: Worker, targets: Sequence[Worker]) -> None:
 
 def _differences(one: Worker, other: Worker, kind: str) -> list[Tensor]:
     """How far each parameter, or its gradient, is off, element by element."""
-    return [
-        (a - b).abs()
-        for ours, theirs in zip(one.units, other.units, strict=True)
-        for a, b in zip(
-            ours.layout.views(ours[kind]), theirs.layout.views(theirs[kind]), strict=True
-        )
-    ]
+    pairs = zip(_views(one, kind), _views(other, kind), strict=True)
+    return [(ours - theirs).abs() for ours, theirs in pairs]
 
 
-def _by_name(names: Sequence[str], differences: Sequence[Tensor]) -> dict[str, float]:
-    """The largest difference of each parameter; the bias of q, k and v as the three that it is."""
-    gaps = {}
-    for name, difference in zip(names, differences, strict=True):
-        parts = difference.chunk(3) if name.endswith("qkv.bias") else [difference]
+def _views(worker: Worker, kind: str) -> list[Tensor]:
+    """The worker's parameters, gradients or masters, one tensor for each parameter."""
+
+    def vector(unit: FlatUnit) -> Tensor:
+        if kind == "masters":  # without masters it is the parameters that are updated
+            return worker.masters.get(unit.name, unit["parameters"])
+        return unit[kind]
+
+    return [view for unit in worker.units for view in unit.layout.views(vector(unit))]
+
+
+def _by_name(worker: Worker, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
+    """One tensor for each parameter, by name; the bias of q, k and v as the three that it is."""
+    names = [name for unit in worker.units for name in unit.names]
+    found = {}
+    for name, tensor in zip(names, tensors, strict=True):
+        parts = tensor.chunk(3) if name.endswith("qkv.bias") else [tensor]
         for part, ending in zip(parts, (".query", ".key", ".value"), strict=False):
-            gaps[name + ending if len(parts) == 3 else name] = part.max().item()
-    return gaps
+            found[name + ending if len(parts) == 3 else name] = part
+    return found
+
+
+@dataclass(frozen=True)
+class Apart:
+    """One parameter of the ranks and of the one, element by element, at one step.
+
+    Attributes:
+        gradient: |g| of the one `[n]`.
+        gradient_gap: how far the ranks' gradient, of their own parameters, is off `[n]`.
+        parameter_gap: how far their parameters are off after the update `[n]`.
+    """
+
+    gradient: Tensor
+    gradient_gap: Tensor
+    parameter_gap: Tensor
+
+
+def elements(
+    steps: int = 1,
+    size: int = 4,
+    task: Task = TINY_GPT,
+    batch_size: int = 32,
+    master_dtype: torch.dtype | None = None,
+) -> list[dict[str, Apart]]:
+    """Train as `bigger_batch` does, by AdamW, and look at every element of every parameter.
+
+    Returns:
+        for each step, by the parameter's name, how far it is off. With a `master_dtype` that is
+        not the model's, the parameters are those that are updated, not their rounded copies.
+    """
+    how = Settings(size, steps, task, batch_size, master_dtype=master_dtype)
+    many, one = (_workers(how, n, None) for n in (size, 1))
+    told = []
+    with one_thread():
+        for batch in task.draw_batches(steps, batch_size):
+            for workers in (many, one):
+                step(stage0, workers, share_out(*batch, len(workers), 1))
+            told.append(_look(one[0], many[0]))
+    return told
+
+
+def _look(one: Worker, other: Worker) -> dict[str, Apart]:
+    gradients = [view.abs() for view in _views(one, "gradients")]
+    gaps = (_differences(one, other, kind) for kind in ("gradients", "masters"))
+    named = [_by_name(one, tensors) for tensors in (gradients, *gaps)]
+    return {name: Apart(*(part[name].flatten() for part in named)) for name in named[0]}
 
 
 @dataclass(frozen=True)
