@@ -68,8 +68,9 @@ def _among(ranks: Sequence[int], part: _Part, program: RankProgram) -> RankProgr
     """Run a program that counts its ranks and chunks from 0 among these ranks, on this part."""
 
     def rename(swap: Swap) -> None:
-        swap.to, swap.frm = ranks[swap.to], ranks[swap.frm]
-        swap.chunk = None if swap.chunk is None else part.which[swap.chunk]
+        assert swap.to is not None and swap.frm is not None and isinstance(swap.chunk, int)
+        swap.to, swap.frm = ranks[swap.to], ranks[swap.frm]  # a ring's swaps have both halves
+        swap.chunk = part.which[swap.chunk]
 
     return tap(program, rename)
 
@@ -193,6 +194,7 @@ class _Clock:
         except StopIteration:
             return
         segment, rank = key
+        assert swap.to is not None and swap.frm is not None  # a ring's swaps have both halves
         self.waits_for[key] = swap.frm
         inside = rank // self.levels.cards == swap.to // self.levels.cards
         heapq.heappush(self.queue[rank, inside], (segment, swap.to, self.count, swap.payload))
