@@ -6,8 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from zerolit.comm import CommLog, prove, two_level
-from zerolit.comm.simulate import Chunks, simulate
+from zerolit.comm import Chunks, CommLog, prove, simulate, two_level
 from zerolit.comm.two_level import Levels, timeline
 
 SHAPES = [(1, 4), (4, 1), (2, 2), (2, 4), (3, 4), (4, 3)]  # nodes, cards in each
@@ -89,7 +88,7 @@ def test_a_link_carries_one_message_at_a_time_and_nothing_leaves_before_it_is_th
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="6 ranks were given for nodes of 4 cards"):
+    with pytest.raises(ProofError, match="6 ranks were given for nodes of 4 cards; cards must"):
         prove(two_level.all_reduce, 6, cards=4)
     with pytest.raises(ValueError, match="segments is 0; it must be at least 1"):
         timeline(8, Levels(2, 2, 1, 1), 0)
