@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from zerolit.comm import Chunks, CommLog, prove, simulate, two_level
+from zerolit.comm import Chunks, CommLog, ProofError, prove, simulate, two_level
 from zerolit.comm.two_level import Levels, timeline
 
 SHAPES = [(1, 4), (4, 1), (2, 2), (2, 4), (3, 4), (4, 3)]  # nodes, cards in each
