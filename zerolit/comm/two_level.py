@@ -8,12 +8,14 @@ way at once, so that both kinds of links are busy.
 
 import heapq
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import ring
+from .chunks import ChunkList, parts
 from .cut import sizes
+from .rename import Renamed
 from .ring import Chunks
 from .swap import RankProgram, Swap, collective, tap
 
@@ -26,15 +28,14 @@ def all_reduce(rank: int, size: int, x: Chunks, cards: int = 8) -> RankProgram:
     node, card = divmod(rank, cards)
     inside = range(node * cards, (node + 1) * cards)
     between = range(card, size, cards)  # the cards of this number
-    parts = [_Part(x, range(part, size, nodes)) for part in range(nodes)]
-    share = (card + 1) % cards  # what the textbook ring leaves with this card
-    mine = _Part(x, range(share * nodes, (share + 1) * nodes))
-    for part in parts:
-        scatter = ring.reduce_scatter(card, cards, part)
-        yield from _among(inside, part, scatter)
-    yield from _among(between, mine, ring.all_reduce(node, nodes, mine))
-    for part in parts:
-        yield from _among(inside, part, ring.all_gather(card, cards, part))
+    shares = _Shares(x, nodes)
+    scatter = ring.reduce_scatter(card, cards, shares)
+    mine = yield from _among(inside, scatter, shares.chunks)
+    share = range(mine * nodes, (mine + 1) * nodes).__getitem__
+    across = ring.all_reduce(node, nodes, Renamed(x, share))
+    yield from _among(between, across, share)
+    gather = ring.all_gather(card, cards, shares)
+    yield from _among(inside, gather, shares.chunks)
 
 
 # --8<-- [end:all_reduce]
@@ -51,28 +52,33 @@ def _nodes(size: int, cards: int) -> int:
     return size // cards
 
 
-class _Part:
-    """Some of a rank's chunks, counted from 0."""
+class _Shares:
+    """A rank's chunks `x` as fewer and longer ones: each share is `nodes` chunks in a row."""
 
-    def __init__(self, chunks: Chunks, which: Sequence[int]):
-        self.chunks, self.which = chunks, which
+    def __init__(self, x: Chunks, nodes: int):
+        self.x, self.nodes = x, nodes
 
-    def __getitem__(self, index: int) -> Any:
-        return self.chunks[self.which[index]]
+    def chunks(self, share: int) -> slice:
+        """Which chunks a share is."""
+        return slice(share * self.nodes, (share + 1) * self.nodes)
 
-    def __setitem__(self, index: int, value: Any) -> None:
-        self.chunks[self.which[index]] = value
+    def __getitem__(self, share: int) -> Any:
+        return self.x[self.chunks(share)]
+
+    def __setitem__(self, share: int, value: Any) -> None:
+        self.x[self.chunks(share)] = value
 
 
-def _among(ranks: Sequence[int], part: _Part, program: RankProgram) -> RankProgram:
-    """Run a program that counts its ranks and chunks from 0 among these ranks, on this part."""
+def _among(
+    ranks: Sequence[int], program: RankProgram, chunks: Callable[[int], int | slice]
+) -> RankProgram:
+    """Run a program that counts its ranks and chunks from 0, as if there were only `ranks`."""
 
-    def rename(swap: Swap) -> None:
+    def readdress(swap: Swap) -> None:
         assert swap.to is not None and swap.frm is not None and isinstance(swap.chunk, int)
-        swap.to, swap.frm = ranks[swap.to], ranks[swap.frm]  # a ring's swaps have both halves
-        swap.chunk = part.which[swap.chunk]
+        swap.to, swap.frm, swap.chunk = ranks[swap.to], ranks[swap.frm], chunks(swap.chunk)
 
-    return tap(program, rename)
+    return tap(program, readdress)
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,7 @@ def timeline(nbytes: int, levels: Levels, segments: int = 1) -> list[Sending]:
 
     The array is cut into segments. Each is summed by a program of its own on every card; all start
     at once and share the links, where an earlier segment goes first. One segment takes
-    2(p-1)α + 2(g-1)/g · n/B_inside + 2(k-1)/k · n/g/B_between on k nodes of g cards, p = k·g; with
+    2(g-1 + k-1)α + 2(g-1)/g · n/B_inside + 2(k-1)/k · n/g/B_between on k nodes of g cards; with
     many, only the larger of the two terms in n is left.
 
     Args:
@@ -175,7 +181,7 @@ class _Clock:
         """Let time pass until every program has ended."""
         for segment, nbytes in enumerate(segments):
             for rank in range(self.size):
-                chunks = [_Bytes(each) for each in sizes(nbytes, self.size)]
+                chunks = ChunkList(map(_Bytes, sizes(nbytes, self.size)))
                 program = all_reduce(rank, self.size, chunks, self.levels.cards)
                 self.programs[segment, rank] = program
                 self._go_on((segment, rank), None)
@@ -190,14 +196,13 @@ class _Clock:
     def _go_on(self, key: tuple[int, int], arrived: Any) -> None:
         """Hand the program what arrived and queue what it sends next."""
         try:
-            swap = self.programs[key].send(arrived)
+            swap: Any = self.programs[key].send(arrived)
         except StopIteration:
             return
         segment, rank = key
-        assert swap.to is not None and swap.frm is not None  # a ring's swaps have both halves
-        self.waits_for[key] = swap.frm
-        inside = rank // self.levels.cards == swap.to // self.levels.cards
-        heapq.heappush(self.queue[rank, inside], (segment, swap.to, self.count, swap.payload))
+        to, self.waits_for[key] = swap.to, swap.frm
+        inside = rank // self.levels.cards == to // self.levels.cards
+        heapq.heappush(self.queue[rank, inside], (segment, to, self.count, swap.payload))
         self.count += 1
 
     def _start(self, now: Any) -> Iterator[Sending]:
@@ -206,9 +211,10 @@ class _Clock:
             if not queue or (rank, inside) in self.busy:
                 continue
             segment, to, _, payload = heapq.heappop(queue)
-            end = now + payload.nbytes / (self.levels.inside if inside else self.levels.between)
+            nbytes = sum(part.nbytes for part in parts(payload))
+            end = now + nbytes / (self.levels.inside if inside else self.levels.between)
             there = end + self.levels.latency
-            sending = Sending(segment, rank, to, payload.nbytes, inside, now, end, there)
+            sending = Sending(segment, rank, to, nbytes, inside, now, end, there)
             self.busy.add((rank, inside))
             for time, left in ((end, True), (there, False)):
                 heapq.heappush(self.events, (time, self.count, sending, payload, left))
