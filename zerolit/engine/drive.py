@@ -20,11 +20,16 @@ Group = dist.ProcessGroup | None
 
 
 # --8<-- [start:drive]
-def drive(program: RankProgram, group: Group = None, log: CommLog | None = None) -> Any:
+def drive(
+    program: RankProgram,
+    group: Group = None,
+    log: CommLog | None = None,
+) -> Any:
     """Run one rank's program to its end; return what it returns.
 
-    What a program is resumed with is lent to it until it yields again: the next message arrives in
-    the same memory. What is to stay must be copied, as assigning to `Chunks` does.
+    What a program is resumed with is lent to it until it yields again: the
+    next message arrives in the same memory. What is to stay must be copied, as
+    assigning to `Chunks` does.
 
     Args:
         group: whose ranks the program names; None is all ranks.
@@ -45,6 +50,10 @@ def drive(program: RankProgram, group: Group = None, log: CommLog | None = None)
             log.add(step, dist.get_rank(group), swap)
 
 
+# --8<-- [end:drive]
+
+
+# --8<-- [start:wire]
 class _Wire:
     """Sends and receives in a group, and keeps what the next message can use again."""
 
@@ -89,7 +98,7 @@ class _Wire:
         return dist.get_global_rank(self.group, rank)
 
 
-# --8<-- [end:drive]
+# --8<-- [end:wire]
 
 
 def evenly(flat: Tensor, size: int) -> list[Tensor]:
