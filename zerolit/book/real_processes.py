@@ -192,16 +192,18 @@ def parts_figure(theory: Mapping[str, float], ranks: int, steps: int) -> str:
         "浅色是 gloo 比理论多发的。",
     )
     alt = Words(
-        "{n} stacked bars, in units of Ψ. Beyond the theory: {extra}.",
-        "{n} 个堆叠条，以 Ψ 为单位。超出理论值的有：{extra}。",
+        "{n} stacked bars, in units of Ψ. Beyond the theory: FSDP2 by {fsdp2:g}, without "
+        "resharding by {kept:g}, HSDP by {hsdp:g}; the others by nothing.",
+        "{n} 个堆叠条，以 Ψ 为单位。超出理论值的有：FSDP2 {fsdp2:g}，"
+        "reshard_after_forward=False {kept:g}，HSDP {hsdp:g}；其余都不超出。",
     )
     bars = {name: parts_of(pytorch(name, ranks, steps)) for name in theory}
     for name, parts in bars.items():
         extra = parts.get("surcharge", 0.0)
         assert abs(sum(parts.values()) - extra - theory[name]) < 1e-9, (name, parts)
-    beyond = {say(choose(n, _BARS)): b["surcharge"] for n, b in bars.items() if "surcharge" in b}
-    listed = say(Words(", ", "、")).join(f"{name} {part:g}" for name, part in beyond.items())
-    facts = {"n": len(bars), "extra": listed}
+    surcharged = {"fsdp2": "fsdp2", "kept": "fsdp2 kept", "hsdp": "hsdp"}
+    facts = {key: bars[name]["surcharge"] for key, name in surcharged.items()}
+    facts = {"n": len(bars)} | facts
     data = {part: [b.get(part, 0.0) for b in bars.values()] for part in _PARTS}
     with canvas(10, 3.9) as figure, canvas(4, 6.2) as narrow:
         _draw_parts(figure.add_axes((0.31, 0.13, 0.68, 0.85)), bars, theory, names_above=False)
@@ -346,13 +348,16 @@ def order_figure(real: Sequence[Sequence[Message]], log: CommLog) -> str:
     alt = Words(
         "{n} rows of cells, {messages} in all, one per message: token counts by a tree, "
         "parameters in the forward pass, parameters and gradients in turn in the backward pass, "
-        "the loss by a tree; the update sends nothing. The ranks send {counts}.",
+        "the loss by a tree; the update sends nothing. Ranks inside the tree send {most}, its "
+        "leaves {least}.",
         "{n} 行格子，共 {messages} 个，一条消息一个：沿树数 token，前向传参数，"
-        "反向交替传参数与梯度，沿树传损失，更新不发消息。各 rank 依次发 {counts} 条。",
+        "反向交替传参数与梯度，沿树传损失，更新不发消息。"
+        "树中间的 rank 发 {most} 条，叶子发 {least} 条。",
     )
     spans = parts_of_step(log)
-    counts = say(Words(", ", "、")).join(str(len(messages)) for messages in real)
-    facts = {"n": len(real), "messages": sum(map(len, real))}
+    counts = [len(messages) for messages in real]
+    facts = {"n": len(real), "messages": sum(counts)}
+    told = facts | {"most": max(counts), "least": min(counts)}
     data = {f"rank-{rank}": [m[2] for m in messages] for rank, messages in enumerate(real)}
     with canvas(10, 3.3) as figure, canvas(4, 7.4) as narrow:
         _draw_order(figure, real, log, spans, across=True)
@@ -362,7 +367,7 @@ def order_figure(real: Sequence[Sequence[Message]], log: CommLog) -> str:
             figure,
             caption,
             alt,
-            facts | {"counts": counts},
+            told,
             facts,
             data=data,
             narrow=narrow,

@@ -178,8 +178,8 @@ _restarted = cache(killed_and_restarted)
 def restart_table(whole: Run) -> Table:
     """Rank 1 killed at every place of a step, and a restart beside a run that was never stopped."""
     caption = Words(
-        "ZeRO-2 on 3 processes, from a checkpoint of step 2 to step 4; rank 1 is killed on its way.",
-        "3 个进程上的 ZeRO-2，从第 2 步的检查点训练到第 4 步，rank 1 途中被杀。",
+        "ZeRO-2 on 3 processes, from a checkpoint of step 2 to step 4, killed on the way.",
+        "3 个进程上的 ZeRO-2，从第 2 步的检查点训练到第 4 步，途中被杀。",
     )
     columns = [
         Column("killed in", "s", "rank 1 is killed", "rank 1 何时被杀"),
