@@ -246,8 +246,7 @@ def _draw_errors(
     """The curves, with their names beside their ends or, on a phone, above their last points."""
     colours = {"ring": _COLOURS["ring right"], "tree": _COLOURS["tree"], "wide": INK}
     for key, values in errors.items():
-        style = {"color": colours[key], "linestyle": "--" if key == "wide" else "-"}
-        ax.plot(sizes, values, **style)
+        ax.plot(sizes, values, "--" if key == "wide" else "-", color=colours[key])
         words = say(choose(key, _LINES))
         if beside:
             ax.text(sizes[-1] * 1.1, values[-1], words, color=colours[key], va="center")

@@ -1,9 +1,9 @@
 """R.1: who agrees, the order of messages, what they weigh, FSDP2 at scale."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import accumulate, groupby, pairwise
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
@@ -163,23 +163,22 @@ def parts_of(ran: Sequence[Trained]) -> dict[str, float]:
 
     A reduce-scatter needs (p-1)/p of its length; gloo does an all-reduce, which sends twice that.
     """
-    whole, parts = len(ran) * ran[0].parameters.nbytes, Counter[str]()
+    whole, parts = len(ran) * ran[0].parameters.nbytes, dict.fromkeys(_PARTS, 0.0)
     for call in (call for rank in ran for call in rank.calls):
         name = call.name.strip("_").removesuffix("_base").replace("_", "-")
-        if name == "reduce-scatter":
-            parts |= Counter({"reduce-scatter": 0, "surcharge": 0})
-            parts["reduce-scatter"] += call.sent / 2 / whole
-            parts["surcharge"] += call.sent / 2 / whole
-        else:
-            parts[_PART_OF[name]] += call.sent / whole
-    return {part: parts[part] for part in _PARTS if parts[part]}
+        half = call.sent / 2 / whole
+        first, second = _PARTS_OF[name]
+        parts[first] += half
+        parts[second] += half
+    return {part: value for part, value in parts.items() if value}
 
 
-_PART_OF = {
-    "allreduce": "all-reduce",
-    "allgather": "all-gather",
-    "broadcast": "broadcast",
-    "send": "ours",
+_PARTS_OF = {  # what the two halves of a call are
+    "allreduce": ("all-reduce", "all-reduce"),
+    "allgather": ("all-gather", "all-gather"),
+    "reduce-scatter": ("reduce-scatter", "surcharge"),
+    "broadcast": ("broadcast", "broadcast"),
+    "send": ("ours", "ours"),
 }
 
 
@@ -393,7 +392,8 @@ def _draw_order(
 
     def write(step: float, lane: float, words: str, **look) -> None:
         x, y = (step, lane) if across else (lane, step)
-        ax.text(x, y, words, **({"ha": "center", "va": "center", "fontsize": 9} | look))
+        usual: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9}
+        ax.text(x, y, words, **(usual | look))
 
     for rank, messages in enumerate(real):
         steps = [m.step for m in log.messages if m.source == rank]
@@ -401,7 +401,7 @@ def _draw_order(
             cell(at + 0.06, rank + 0.12, 0.88, 0.76, facecolor=_PAINT[phase])
             if phase in ("tokens", "loss"):
                 write(at + 0.5, rank + 0.5, str(to), color=PAPER, va="center_baseline")
-        side = {"ha": "right"} if across else {}
+        side = {"ha": "right" if across else "center"}
         write(0.7 if across else -0.2, rank + 0.5, say(RANK_N, n=rank), **side)
     lanes = [-0.55, -1.1] if across else [size + 0.55, size + 1.25]
     spans = spans | {"update": (end, end + 4)}
@@ -413,7 +413,7 @@ def _draw_order(
         edge = -0.22 if across else size + 0.1
         cell(first + 0.1, edge, last - first - 0.2, 0.06, facecolor=FAINT)
     for part, (first, last) in spans.items():
-        side = {} if across else {"ha": "left"}
+        side = {"ha": "center" if across else "left"}
         words = say(choose(part, _PARTS_OF_STEP))
         write((first + last) / 2, lanes[1], words, fontweight="bold", **side)
         edge = -0.85 if across else size + 1.08

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -163,7 +164,12 @@ def _draw_misfits(ax: Axes, messages: Sequence[Misfit], counts: Sequence[int]) -
     words = Words("sends {sent},\nexpected: {expected}", "发出 {sent} 个，\n对方等 {expected} 个")
     for (sender, receiver, sent, expected), (x, y, side) in zip(messages, labels, strict=True):
         colour = INK if sent == expected else SERIES[1]
-        arrow = {"arrowstyle": "-|>", "mutation_scale": 16, "shrinkA": 20, "shrinkB": 20}
+        arrow: dict[str, Any] = {
+            "arrowstyle": "-|>",
+            "mutation_scale": 16,
+            "shrinkA": 20,
+            "shrinkB": 20,
+        }
         ends = places[sender], places[receiver]
         ax.add_patch(FancyArrowPatch(*ends, color=colour, linewidth=2, **arrow))
         text = say(words, sent=sent, expected=expected)
