@@ -15,18 +15,22 @@ def places(site: Site, _: str) -> Table | None:
         return None
     language = current().language
     root = "" if language == "en" else "../"
+    markdown = {
+        "en": Column("markdown en", "code", "Markdown, English page", "Markdown（英文页）"),
+        "zh": Column("markdown zh", "code", "Markdown, Chinese page", "Markdown（中文页）"),
+    }
+    own_first = sorted(markdown, key=lambda to: to != language)
     columns = [
         Column("place", "link", "place", "位置"),
         Column("kind", "s", "kind", "类别"),
-        Column("markdown en", "code", "Markdown, English page", "Markdown，英文页"),
-        Column("markdown zh", "code", "Markdown, Chinese page", "Markdown，中文页"),
+        *(markdown[to] for to in own_first),
     ]
+    folder = {"en": root, "zh": f"{root}zh/"}
     rows = [
         (
             (place.titles[language], place.address),
             choose(place.kind, _KINDS),
-            f"[{place.titles['en']}]({root}{place.address})",
-            f"[{place.titles['zh']}]({root}zh/{place.address})",
+            *(f"[{place.titles[to]}]({folder[to]}{place.address})" for to in own_first),
         )
         for place in site.places
     ]

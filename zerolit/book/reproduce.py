@@ -1,9 +1,11 @@
 """Reproduce: how the comparison with the reference ended, and every result."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from zerolit.press import current
 from zerolit.press.ledger import Drift, environment
 from zerolit.press.page import Site
 from zerolit.press.source import Source
@@ -33,7 +35,7 @@ def status(site: Site, _: str) -> str:
     )
     drift = _shown(site)
     text = say(bad if drift else good, total=len(site.ledger), drift=len(drift))
-    table = str(drift_table(drift)) if drift else ""
+    table = str(drift_table(site, drift)) if drift else ""
     return f'<p class="zl-status"><strong>{escape(text)}</strong></p>\n{table}'
 
 
@@ -42,7 +44,7 @@ def _shown(site: Site) -> list[Drift]:
     return [] if site.accept else site.drift or []
 
 
-def drift_table(drift: Sequence[Drift]) -> Table:
+def drift_table(site: Site, drift: Sequence[Drift]) -> Table:
     """Every result that is not what the reference says."""
     columns = [
         _RESULT,
@@ -50,12 +52,12 @@ def drift_table(drift: Sequence[Drift]) -> Table:
         Column("what", "s", "what", "情况"),
         Column("expected", "s", "expected", "参考值"),
         Column("got", "s", "got", "本次"),
-        Column("tolerances off", "s", "tolerances off", "偏差（容差数）"),
+        Column("tolerances off", "s", "tolerances off", "偏差（容差的倍数）"),
     ]
     rows = [
         (
             d.name,
-            _place(d.page, d.section) if d.page else None,
+            _place(d.page, d.section, _titles(site, d.page)) if d.page else None,
             choose(d.what, _WHAT),
             "" if d.what == "appeared" else _short(d.expected),
             "" if d.what == "vanished" else _short(d.got),
@@ -80,7 +82,7 @@ def ran_on(site: Site, _: str) -> Table:
     """What this very build ran on."""
     caption = Words("What this build ran on.", "本次构建的环境。")
     columns = [
-        Column("thing", "s", "component", "项目"),
+        Column("thing", "s", "component", "组件"),
         Column("version", "s", "version", "版本"),
     ]
     rows = [(choose(name, _COMPONENTS), what) for name, what in environment(site.root).items()]
@@ -90,22 +92,23 @@ def ran_on(site: Site, _: str) -> Table:
 def results(site: Site, page: str) -> Table:
     """All results of a page: value, tolerance, and whether the reference says the same."""
     columns = [
+        Column("status", "s", "status", "状态"),  # first, where no screen is too narrow for it
         _RESULT,
-        _PLACE,
         Column("value", "s", "value", "值"),
         Column("unit", "s", "unit", "单位"),
         Column("tolerance", "s", "tolerance", "容差"),
-        Column("status", "s", "status", "状态"),
+        _PLACE,
     ]
+    titles = _titles(site, page)
     off = {drift.name: drift.what for drift in _shown(site)}
     rows = [
         (
-            name,
-            _place(entry.page, entry.section),
-            _short(entry.value),
-            entry.unit,
-            entry.tolerance,
             choose(off.get(name, "same"), _WHAT),
+            name,
+            _short(entry.value),
+            choose(entry.unit, _UNITS) if entry.unit in _UNITS else entry.unit,
+            entry.tolerance,
+            _place(entry.page, entry.section, titles),
         )
         for name, entry in site.ledger.items()
         if entry.page == page
@@ -114,9 +117,26 @@ def results(site: Site, page: str) -> Table:
     return Table(name, caption, columns, rows, {"n": len(rows)})
 
 
-def _place(page: str, section: str) -> tuple[str, str]:
+_UNITS = {
+    "Ψ elements": ("Ψ", "Ψ"),
+    "elements": ("elements", "个元素"),
+    "bytes": ("bytes", "字节"),
+    "ranks": ("ranks", "个 rank"),
+    "tokens": ("tokens", "个 token"),
+    "steps": ("steps", "步"),
+}
+
+
+def _titles(site: Site, page: str) -> dict[str, str]:
+    """What the headings of a page are called, by their ids."""
+    path = site.root / "docs" / current().language / page
+    headings = re.findall(r"^#+ (.+?) *\{ *#([\w-]+)", path.read_text("utf-8"), re.M)
+    return {id: title for title, id in headings}
+
+
+def _place(page: str, section: str, titles: dict[str, str]) -> tuple[str, str]:
     address = f"{page.removesuffix('.md')}.html"
-    return (section or page, f"{address}#{section}" if section else address)
+    return (titles.get(section, page), f"{address}#{section}" if section else address)
 
 
 def _short(value: Any) -> str:

@@ -21,11 +21,16 @@ Group = dist.ProcessGroup | None
 
 
 # --8<-- [start:drive]
-def drive(program: RankProgram, group: Group = None, log: CommLog | None = None) -> Any:
+def drive(
+    program: RankProgram,
+    group: Group = None,
+    log: CommLog | None = None,
+) -> Any:
     """Run one rank's program to its end; return what it returns.
 
-    What a program is resumed with is lent to it until it yields again: the next message arrives in
-    the same memory. What is to stay must be copied, as assigning to `Chunks` does.
+    What a program is resumed with is lent to it until it yields again: the
+    next message arrives in the same memory. What is to stay must be copied, as
+    assigning to `Chunks` does.
 
     Args:
         group: whose ranks the program names; None is all ranks.
@@ -49,6 +54,10 @@ def drive(program: RankProgram, group: Group = None, log: CommLog | None = None)
             log.add(step, rank, swap)
 
 
+# --8<-- [end:drive]
+
+
+# --8<-- [start:wire]
 class _Wire:
     """Sends and receives in a group, and keeps what the next message can use again."""
 
@@ -111,7 +120,7 @@ def cut_as(like: Any, arrived: Tensor | None) -> Any:
     return Block(piece.view(part.shape) for piece, part in pieces)
 
 
-# --8<-- [end:drive]
+# --8<-- [end:wire]
 
 
 def evenly(flat: Tensor, size: int) -> list[Tensor]:
