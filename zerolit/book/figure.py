@@ -114,14 +114,14 @@ def _image(name: str, figure: Figure, alt: str) -> str:
 
 
 def _lines(figure: Figure) -> dict[str, Any]:
-    """The values of every line of data, numbered in the order of drawing."""
+    """The values of every line of data, by its gid, or numbered in the order of drawing."""
     drawn = [
         line
         for ax in figure.axes
         for line in ax.lines
         if line.get_transform().contains_branch(ax.transData)
     ]
-    return {f"line-{i}": list(line.get_ydata()) for i, line in enumerate(drawn)}  # type: ignore
+    return {line.get_gid() or f"line-{i}": list(line.get_ydata()) for i, line in enumerate(drawn)}  # type: ignore
 
 
 def _check_text(name: str, figure: Figure) -> None:
