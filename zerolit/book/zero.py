@@ -203,13 +203,14 @@ def _axis(ax: Axes, moments: Sequence[Moment], y: float, line: float, size: floa
 def cards_figure(steps: Sequence[OneStep]) -> str:
     """For each stage: what each card holds between uses, and who sends to whom, when in a step."""
     caption = Words(
-        "Left: what each of {n} cards holds, P parameters, G gradients, m and v; a box is all of "
-        "it, a quarter of a box a slice. Right: one step from left to right; E is the embedding, "
-        "1 and 2 the blocks, H the head. Solid arrows add (reduce-scatter), dotted ones copy "
-        "(all-gather).",
-        "左：{n} 张卡各存什么：P 是参数，G 是梯度，还有 m 和 v；整格是全部，四分之一格是一段。"
-        "右：从左到右是一个训练步；E 是嵌入，1、2 是 Transformer 层，H 是输出头。"
-        "实线箭头边传边加（reduce-scatter），虚线箭头只复制（all-gather）。",
+        "Boxes: what each of {n} cards holds, P parameters, G gradients, m and v; a quarter of a "
+        "box is a slice. Lines: one step of the {n} cards, from left to right. A grey bar computes "
+        "a unit: E the embedding, 1 and 2 the blocks, H the head. Arrows show who sends to whom: "
+        "solid ones add (reduce-scatter), dotted ones copy (all-gather).",
+        "方格：{n} 张卡各存什么，P 是参数，G 是梯度，还有 m 和 v；四分之一格是一段。"
+        "横线：{n} 张卡的一个训练步，从左到右。灰条表示在算一个单元：E 是嵌入，1、2 是 "
+        "Transformer 层，H 是输出头。箭头表示谁发给谁：实线边传边加（reduce-scatter），"
+        "虚线只复制（all-gather）。",
     )
     alt = Words(
         "For stages 0 to 3 each card holds {stored} Ψ. In one step it sends to the next card of "
@@ -330,11 +331,12 @@ def _arrows(ax: Axes, lines: Sequence[tuple[float, int, int]], colour: str, styl
 def cut_figure(size: int = 4) -> str:
     """A small layer as a vector, cut among the cards: flat, and by rows; from `Layout`."""
     caption = Words(
-        "A layer with a weight w of 5 × 2 (dark) and a bias b of 5 (light) for {n} cards; 0 is "
-        "padding. Flat, card 2 has the weight's last row and the bias's first two elements. By "
-        "rows, each parameter is padded to a multiple of {n} rows, and card 3 has nothing but "
-        "padding.",
-        "一个线性层切给 {n} 张卡：权重 w 为 5 × 2（深色），偏置 b 为 5（浅色），0 是补零。"
+        "A layer with a weight of 5 × 2 (dark; w40 is row 4, column 0) and a bias of 5 (light) for "
+        "{n} cards; 0 is padding. Flat, card 2 has the weight's last row and the bias's first two "
+        "elements. By rows, each parameter is padded to a multiple of {n} rows, and card 3 has "
+        "nothing but padding.",
+        "一个线性层切给 {n} 张卡：权重为 5 × 2（深色；w40 是第 4 行第 0 列），偏置为 5（浅色），"
+        "0 是补零。"
         "整体切分（flat）时，第 2 张卡得到权重的最后一行和偏置的前两个元素。按行切分时，"
         "每个参数各自补到 {n} 行的整数倍，第 3 张卡分到的全是补零。",
     )
@@ -415,12 +417,12 @@ def _shares(ax: Axes, cut: str, layout: Layout, size: int) -> None:
 def stored_bars(runs: Sequence[Run], ranks: int) -> str:
     """What a card stores after the update, by kind: counted, and a 7B model's in GB."""
     caption = Words(
-        "One of {n} cards after the update, before gradients are released. Left: this page's tiny "
-        "model, counted. Right: a 7B model in mixed precision, by the formulas; the scale above "
-        "is bytes per parameter, the line an {card:g} GB card. Activations come on top.",
-        "{n} 张卡时，一张卡在更新之后、释放梯度之前存的内容。左：本页的小模型，实际计数。"
-        "右：混合精度的 7B 模型，按公式计算；上方刻度是每个参数的字节数，竖线是 {card:g} GB 的卡。"
-        "激活另计。",
+        "What one of {n} cards stores after the update, before gradients are released. In Ψ: this "
+        "page's tiny model, counted. In GB: a 7B model in mixed precision, by the formulas, beside "
+        "a card of {card:g} GB. Activations come on top.",
+        "{n} 张卡时，一张卡在更新之后、释放梯度之前，参数、梯度、优化器状态各占多少。以 Ψ 计："
+        "本页的小模型，实际计数。以 GB 计：混合精度的 7B 模型，按公式计算，旁边是一张 {card:g} GB "
+        "的卡。激活另计。",
     )
     alt = Words(
         "Stacked bars, in units of Ψ: {totals} for stages 0 to 3; of a 7B model, in GB: {gb}.",
@@ -495,8 +497,8 @@ def moments_figure(steps: Sequence[OneStep]) -> str:
     caption = Words(
         "What one of {n} cards holds, moment by moment, in one training step. E is the embedding, "
         "1 and 2 the blocks, H the head; an arrow is a collective, in the colour of what it moves.",
-        "一个训练步之内，{n} 张卡中的一张持有的各类数据。E 是嵌入，1、2 是 Transformer 层，"
-        "H 是输出头；箭头是一次集合通信，颜色表示传的是什么。",
+        "一个训练步之内，{n} 张卡中的一张上，各类数据的元素数如何变化。E 是嵌入，1、2 是 "
+        "Transformer 层，H 是输出头；箭头是一次集合通信，颜色表示传的是什么。",
     )
     alt = Words(
         "Four stacked areas of the elements held; their peaks, in units of Ψ: {peaks}.",
@@ -506,11 +508,11 @@ def moments_figure(steps: Sequence[OneStep]) -> str:
         for stage, one in enumerate(steps):
             left, bottom = 0.06 + 0.48 * (stage % 2), 0.56 - 0.47 * (stage // 2)
             _held_through(figure.add_axes((left, bottom, 0.45, 0.33)), stage, one, 9)
-            below = 0.775 - 0.238 * stage
+            below = 0.768 - 0.238 * stage
             _held_through(narrow.add_axes((0.1, below, 0.88, 0.165)), stage, one, 7)
         _key(figure, KINDS, 0.06, 0.25, 0.17)
-        _key(narrow, KINDS[:2], 0.1, 0.25, 0.33)
-        _key(narrow, KINDS[2:], 0.1, 0.47, 0.42)
+        _key(narrow, KINDS[:2], 0.1, 0.2, 0.42)
+        _key(narrow, KINDS[2:], 0.1, 0.4, 0.42)
         noted = [[now.total() for _, now in one.notes[0]] for one in steps]
         peaks = ", ".join(f"{max(n) / one.padded:.2f}" for n, one in zip(noted, steps, strict=True))
         data = {f"stage-{stage}": totals for stage, totals in enumerate(noted)}
@@ -544,11 +546,11 @@ def _held_through(ax: Axes, stage: int, one: OneStep, size: float) -> None:
 def ranks_figure(runs: Mapping[int, Sequence[Run]], last: int = 64) -> str:
     """Stored per card against the number of cards: counted beside the formulas, and in GB."""
     caption = Words(
-        "Stored per card against the number of cards. Left: elements; lines are the formulas, dots "
-        "were counted. Right: a 7B model in mixed precision, by the formulas; the scale on the "
-        "right is bytes per parameter.",
-        "每张卡的存储量随卡数的变化。左：元素数；线是公式，点是实际计数。右：混合精度的 7B 模型，"
-        "按公式计算；右侧刻度是每个参数的字节数。",
+        "Stored per card against the number of cards. In Ψ: lines are the formulas, dots were "
+        "counted. In GB: a 7B model in mixed precision, by the formulas; the scale beside it is "
+        "bytes per parameter.",
+        "每张卡的存储量随卡数的变化。以 Ψ 计：线是公式，点是实际计数。以 GB 计：混合精度的 7B "
+        "模型，按公式计算；旁边的刻度是每个参数的字节数。",
     )
     alt = Words(
         "Stored in units of Ψ from {first} to {last} cards; at {last} cards: {totals}; a 7B model "
@@ -559,9 +561,9 @@ def ranks_figure(runs: Mapping[int, Sequence[Run]], last: int = 64) -> str:
     ranks = [2**k for k in range(last.bit_length())]
     with canvas(11, 4.3) as figure, canvas(4, 8) as narrow:
         _counted_lines(figure.add_axes((0.06, 0.14, 0.37, 0.74)), runs, ranks)
-        _byte_lines(figure.add_axes((0.56, 0.14, 0.31, 0.74)), ranks)
+        _byte_lines(figure.add_axes((0.56, 0.14, 0.31, 0.74)), ranks, 1.11)
         _counted_lines(narrow.add_axes((0.1, 0.58, 0.62, 0.37)), runs, ranks)
-        _byte_lines(narrow.add_axes((0.14, 0.07, 0.5, 0.37)), ranks)
+        _byte_lines(narrow.add_axes((0.13, 0.07, 0.48, 0.37)), ranks, 1.21)
         gigabytes = [model_states(SEVEN, stage, last).total / 1e9 for stage in range(4)]
         totals = ", ".join(f"{stored_formula(stage, last):.2f}" for stage in range(4))
         facts = {"first": 1, "last": last, "totals": totals}
@@ -582,11 +584,11 @@ def _counted_lines(ax: Axes, runs: Mapping[int, Sequence[Run]], ranks: Sequence[
     _log_axis(ax, ranks)
 
 
-def _byte_lines(ax: Axes, ranks: Sequence[int]) -> None:
+def _byte_lines(ax: Axes, ranks: Sequence[int], names: float) -> None:
     for stage, style in enumerate(_LINES):
         line = [model_states(SEVEN, stage, p).total / 1e9 for p in ranks]
         ax.plot(ranks, line, color=INK, ls=style, lw=1.8)
-        ax.text(1.13, line[-1] / 120, say(STAGES[stage]), va="center", transform=ax.transAxes)
+        ax.text(names, line[-1] / 120, say(STAGES[stage]), va="center", transform=ax.transAxes)
     ax.set(ylim=(0, 120))
     _card_line(ax, vertical=False)
     ax.set_title(say(Words("GB of a 7B model", "7B 模型，GB")), fontsize=10.5, loc="left")
