@@ -44,13 +44,16 @@ class FlatAdamW:
             )
         kept = [] if keep is None else [vector[keep] for vector in (params, self.m, self.v)]
         self.steps += 1
+        # --8<-- [start:update]
         beta1, beta2 = self.betas
         params.mul_(1 - self.lr * self.wd)  # decay: p ← p − lr·wd·p
         self.m.lerp_(grads, 1 - beta1)  # m ← β₁m + (1 − β₁)g
-        self.v.mul_(beta2).addcmul_(grads, grads, value=1 - beta2)  # v ← β₂v + (1 − β₂)g²
+        self.v.mul_(beta2)
+        self.v.addcmul_(grads, grads, value=1 - beta2)  # v ← β₂v + (1 − β₂)g²
         correction1 = 1 - beta1**self.steps  # both averages start at 0
         correction2 = 1 - beta2**self.steps
         denominator = (self.v.sqrt() / math.sqrt(correction2)).add_(self.eps)
         params.addcdiv_(self.m, denominator, value=-self.lr / correction1)
+        # --8<-- [end:update]
         for vector, old in zip((params, self.m, self.v), kept, strict=False):
             vector[keep] = old

@@ -60,7 +60,7 @@ class Layout:
 
     # --8<-- [start:flatten]
     def flatten(self, params: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
-        """A new vector `[padded]` with the parameters, zeros where it is padded."""
+        """A new vector `[padded]` with the parameters; zeros pad it."""
         device = params[0].device if params else None
         flat = torch.zeros(self.padded, dtype=dtype, device=device)
         for view, param in zip(self.views(flat), params, strict=True):
@@ -68,21 +68,21 @@ class Layout:
         return flat
 
     def views(self, flat: Tensor) -> list[Tensor]:
-        """The parts of a vector `[padded]` in the parameters' shapes; nothing is copied."""
+        """The parts of a vector `[padded]` in the parameters' shapes, as views."""
         return [
             flat[start : start + shape.numel()].view(shape)
             for start, shape in zip(self.starts, self.shapes, strict=True)
         ]
 
     def shares(self, flat: Tensor) -> Chunks | Packed:
-        """The ranks' shares `[share]` of a vector `[padded]`, as the chunks of a ring.
+        """The ranks' shares `[share]` of a vector `[padded]`, as a ring's chunks.
 
-        Those of one piece are views; those of several are packed, so copies: assign to write.
+        Those of one piece are views; those of several are packed, so copies:
+        assign to write.
         """
-        pieces = [
-            piece.view(self.size, len(piece) // self.size) for piece in flat.split(self.pieces)
-        ]
-        return Chunks(pieces[0].unbind(0)) if len(pieces) == 1 else Packed(pieces)
+        pieces = flat.split(self.pieces)
+        parts = [piece.view(self.size, len(piece) // self.size) for piece in pieces]
+        return Chunks(parts[0].unbind(0)) if len(parts) == 1 else Packed(parts)
 
     # --8<-- [end:flatten]
 

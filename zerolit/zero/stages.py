@@ -59,22 +59,33 @@ def divided_loss(w: Worker, loss: Tensor, tokens: int) -> Tensor:
     return loss / tokens if w.recipe.divide == "loss" else loss
 
 
+# --8<-- [start:collectives]
 def reduce_scatter(w: Worker, unit: FlatUnit, flat: Tensor, tokens: int) -> RankProgram:
-    """Sum a unit's gradient over the ranks; returns this rank's share of it, finished."""
+    """Sum a unit's gradient over the ranks; returns this rank's share of it."""
     if w.recipe.divide == "before":
         flat /= tokens
     shares = unit.shares(flat)
-    program = ring.reduce_scatter(w.rank, w.size, shares, w.recipe.direction, owner=0)
+    way = w.recipe.direction
+    program = ring.reduce_scatter(w.rank, w.size, shares, way, owner=0)
     yield from in_phase("gradients", program)  # (p-1)/p · its length
     if w.recipe.divide == "after":
         shares[w.rank] /= tokens
     return shares[w.rank]
 
 
-def all_gather(w: Worker, unit: FlatUnit, flat: Tensor, phase: str = "parameters") -> RankProgram:
+def all_gather(
+    w: Worker,
+    unit: FlatUnit,
+    flat: Tensor,
+    phase: str = "parameters",
+) -> RankProgram:
     """Fill a unit's vector with the other ranks' shares."""
-    program = ring.all_gather(w.rank, w.size, unit.shares(flat), w.recipe.direction, owner=0)
+    shares, way = unit.shares(flat), w.recipe.direction
+    program = ring.all_gather(w.rank, w.size, shares, way, owner=0)
     yield from in_phase(phase, program)  # (p-1)/p · its length
+
+
+# --8<-- [end:collectives]
 
 
 def update(w: Worker, unit: FlatUnit) -> None:
@@ -103,21 +114,27 @@ def count_tokens(w: Worker, batches: Sequence[Batch]) -> RankProgram:
     return count.item()
 
 
+# --8<-- [start:passes]
 def run_unit(unit: FlatUnit, h: Tensor) -> tuple[Tensor, Tensor]:
-    """One unit forward, cut off from the units before it: its input, and its output."""
+    """One unit forward, cut off from those before it: its input and output."""
     h = h.detach().requires_grad_(h.is_floating_point())
     return h, unit.module(h)
 
 
 def unit_backward(
-    unit: FlatUnit, h: Tensor, output: Tensor, from_above: Tensor | None, gradient: Tensor
+    unit: FlatUnit,
+    h: Tensor,
+    output: Tensor,
+    from_above: Tensor | None,
+    gradient: Tensor,
 ) -> Tensor | None:
-    """One unit backward: add to its `gradient` `[padded]`, return the gradient of its input."""
+    """One unit backward: add to its `gradient` `[padded]`, return its input's."""
     borrowed = [owner.params[index] for owner, index in unit.borrowed]
     inputs = [*unit.params, *borrowed, *([h] if h.requires_grad else [])]
     if not inputs:
         return None
-    grads = iter(torch.autograd.grad(output, inputs, from_above, allow_unused=True))
+    found = torch.autograd.grad(output, inputs, from_above, allow_unused=True)
+    grads = iter(found)
     for index, view in enumerate(unit.layout.views(gradient)):
         for grad in (unit.take_lent(index), next(grads)):
             if grad is not None:
@@ -127,6 +144,9 @@ def unit_backward(
         if (grad := next(grads)) is not None:
             owner.lend(index, grad)
     return next(grads, None)
+
+
+# --8<-- [end:passes]
 
 
 def forward(w: Worker, x: Tensor, y: Tensor, tokens: int) -> tuple[list, Tensor]:
@@ -170,39 +190,59 @@ def sum_loss(w: Worker, loss: Tensor) -> RankProgram:
     return total
 
 
+# --8<-- [start:clip]
 def shard_norms(gradients: Sequence[Tensor]) -> Tensor:
     """The squared norm of a share of each unit's gradient `[units]`."""
     return torch.stack([gradient.square().sum() for gradient in gradients])
 
 
 def clip_factor(clip: float, squares: Tensor) -> Tensor:
-    """What to multiply gradients by, from the squared norms of all shares `[ranks, units]`."""
+    """What to multiply gradients by, from squared norms `[ranks, units]`."""
     norm = squares.sum().sqrt()
-    return torch.clamp(clip / (norm + 1e-6), max=1.0)  # as torch.nn.utils.clip_grad_norm_ does
+    return torch.clamp(clip / (norm + 1e-6), max=1.0)  # as clip_grad_norm_ does
 
 
 def clip_shares(w: Worker) -> RankProgram:
-    """Clip by the norm of the whole gradient, of which the rank has a share: norms are gathered."""
+    """Clip by the norm of the whole gradient: its shares' norms are gathered."""
     if w.recipe.clip is None:
         return
-    mine = shard_norms([unit.part("gradients", unit.layout.share) for unit in w.units])
+    parts = [unit.part("gradients", unit.layout.share) for unit in w.units]
+    mine = shard_norms(parts)
     squares = mine.new_zeros(w.size, len(mine))
     squares[w.rank] = mine
-    rows = Chunks(squares.unbind(0))
-    yield from in_phase("norm", ring.all_gather(w.rank, w.size, rows, owner=0))
+    program = ring.all_gather(w.rank, w.size, Chunks(squares.unbind(0)), owner=0)
+    yield from in_phase("norm", program)
     factor = clip_factor(w.recipe.clip, squares)
     for unit in w.units:
         unit["gradients"].mul_(factor)
 
 
+def clip_whole(w: Worker) -> None:
+    """Clip whole gradients, by the partial sums of all shares, in the same order."""
+    if w.recipe.clip is None:
+        return
+    shares = [unit.shares(unit["gradients"]) for unit in w.units]
+    each = [shard_norms([s[rank] for s in shares]) for rank in range(w.size)]
+    factor = clip_factor(w.recipe.clip, torch.stack(each))
+    for unit in w.units:
+        unit["gradients"].mul_(factor)
+
+
+# --8<-- [end:clip]
+
+
 # --8<-- [start:stage0]
 def stage0(w: Worker, batches: Sequence[Batch]) -> RankProgram:
-    """Plain data parallelism: everybody stores everything. 4Ψ stored, 2(p-1)/p·Ψ sent."""
+    """Plain data parallelism: everybody stores everything.
+
+    4Ψ stored, 2(p-1)/p·Ψ sent.
+    """
     tokens = yield from count_tokens(w, batches)
     loss = whole_gradients(w, batches, tokens)  # Ψ held
     for unit in w.units:  # all-reduce = reduce-scatter, then all-gather
-        yield from reduce_scatter(w, unit, unit["gradients"], tokens)  # (p-1)/p·Ψ
-        yield from all_gather(w, unit, unit["gradients"], "gradients")  # (p-1)/p·Ψ
+        whole = unit["gradients"]
+        yield from reduce_scatter(w, unit, whole, tokens)  # (p-1)/p·Ψ
+        yield from all_gather(w, unit, whole, "gradients")  # (p-1)/p·Ψ
     loss = yield from sum_loss(w, loss)
     clip_whole(w)
     for unit in w.units:
@@ -213,27 +253,20 @@ def stage0(w: Worker, batches: Sequence[Batch]) -> RankProgram:
 # --8<-- [end:stage0]
 
 
-def clip_whole(w: Worker) -> None:
-    """Clip whole gradients, from the partial sums of every rank's share, in the same order."""
-    if w.recipe.clip is None:
-        return
-    shares = [unit.shares(unit["gradients"]) for unit in w.units]
-    squares = torch.stack([shard_norms([s[rank] for s in shares]) for rank in range(w.size)])
-    factor = clip_factor(w.recipe.clip, squares)
-    for unit in w.units:
-        unit["gradients"].mul_(factor)
-
-
 # --8<-- [start:stage1]
 def stage1(w: Worker, batches: Sequence[Batch]) -> RankProgram:
-    """ZeRO-1: the update, and so m and v, only of one's share. 2Ψ + 2Ψ/p stored."""
+    """ZeRO-1: the update, and so m and v, only of one's share.
+
+    2Ψ + 2Ψ/p stored, 2(p-1)/p·Ψ sent.
+    """
     tokens = yield from count_tokens(w, batches)
     loss = whole_gradients(w, batches, tokens)  # Ψ held
     for unit in w.units:
-        yield from reduce_scatter(w, unit, unit["gradients"], tokens)  # (p-1)/p·Ψ
+        whole = unit["gradients"]
+        yield from reduce_scatter(w, unit, whole, tokens)  # (p-1)/p·Ψ
     loss = yield from sum_loss(w, loss)
     yield from clip_shares(w)
-    for unit in w.units:  # the update stands between the two halves of the all-reduce
+    for unit in w.units:  # between the two halves of the all-reduce
         update(w, unit)
         yield from all_gather(w, unit, unit["parameters"])  # (p-1)/p·Ψ
     return loss
@@ -244,9 +277,10 @@ def stage1(w: Worker, batches: Sequence[Batch]) -> RankProgram:
 
 # --8<-- [start:stage2]
 def stage2(w: Worker, batches: Sequence[Batch]) -> RankProgram:
-    """ZeRO-2: a gradient is reduced as soon as it is ready, and only one's share of it is kept.
+    """ZeRO-2: a gradient is reduced as soon as it is ready, and a share kept.
 
-    Ψ + 3Ψ/p stored. With G micro-batches (G+1)(p-1)/p·Ψ sent: the sum is taken for each of them.
+    Ψ + 3Ψ/p stored. With G micro-batches (G+1)(p-1)/p·Ψ sent: the sum is
+    taken for each of them.
     """
     tokens = yield from count_tokens(w, batches)
     for unit in w.units:
@@ -255,10 +289,11 @@ def stage2(w: Worker, batches: Sequence[Batch]) -> RankProgram:
     for x, y in batches:
         passes, loss = forward(w, x, y, tokens)
         from_above = None
-        for unit, (h, output) in zip(reversed(w.units), reversed(passes), strict=True):
-            whole = w.memory.hold("gradients", "whole", unit.zeros(unit.layout.padded))
+        for unit in reversed(w.units):
+            h, output = passes.pop()
+            whole = hold_whole(w, unit)
             from_above = unit_backward(unit, h, output, from_above, whole)
-            yield from keep_share(w, unit, whole, tokens)  # (p-1)/p·Ψ for each micro-batch
+            yield from keep_share(w, unit, whole, tokens)  # (p-1)/p·Ψ
             del whole
         total += loss
     loss = yield from sum_loss(w, total)
@@ -269,8 +304,18 @@ def stage2(w: Worker, batches: Sequence[Batch]) -> RankProgram:
     return loss
 
 
-def keep_share(w: Worker, unit: FlatUnit, whole: Tensor, tokens: int) -> RankProgram:
-    """Sum a whole gradient over the ranks, keep this rank's share of it, release the rest."""
+def hold_whole(w: Worker, unit: FlatUnit) -> Tensor:
+    """Room for a unit's whole gradient, until its sum is taken."""
+    return w.memory.hold("gradients", "whole", unit.zeros(unit.layout.padded))
+
+
+def keep_share(
+    w: Worker,
+    unit: FlatUnit,
+    whole: Tensor,
+    tokens: int,
+) -> RankProgram:
+    """Sum a whole gradient over the ranks, keep this rank's share, drop the rest."""
     mine = yield from reduce_scatter(w, unit, whole, tokens)
     unit["gradients"].add_(mine)
     w.memory.release("gradients", "whole")
@@ -281,11 +326,11 @@ def keep_share(w: Worker, unit: FlatUnit, whole: Tensor, tokens: int) -> RankPro
 
 # --8<-- [start:stage3]
 def stage3(w: Worker, batches: Sequence[Batch]) -> RankProgram:
-    """ZeRO-3: parameters, too, are kept in shares; a unit is gathered, used and released.
+    """ZeRO-3: parameters, too, are kept in shares; a unit is gathered to be used.
 
-    4Ψ/p stored, 3(p-1)/p·Ψ sent for each micro-batch: every unit is gathered twice, in the
-    forward pass and, to run it again, in the backward pass. A module must give the same output
-    both times, so there is no dropout.
+    4Ψ/p stored, 3(p-1)/p·Ψ sent for each micro-batch: every unit is gathered
+    twice, in the forward pass and, to run it again, in the backward pass. A
+    module must give the same output both times, so there is no dropout.
     """
     tokens = yield from count_tokens(w, batches)
     for unit in w.units:
@@ -299,17 +344,17 @@ def stage3(w: Worker, batches: Sequence[Batch]) -> RankProgram:
             h = run_unit(unit, h)[1].detach()
             drop(unit)
         from_above = None
-        for unit, h in zip(reversed(w.units), reversed(inputs), strict=True):
+        for unit in reversed(w.units):
             yield from gather(w, unit)  # (p-1)/p·Ψ
-            h, output = run_unit(unit, h)
+            h, output = run_unit(unit, inputs.pop())
             if unit is w.units[-1]:
                 loss = w.loss_sum(output, y)
                 total += loss.detach() / tokens
                 output = divided_loss(w, loss, tokens)
-            whole = w.memory.hold("gradients", "whole", unit.zeros(unit.layout.padded))
+            whole = hold_whole(w, unit)
             from_above = unit_backward(unit, h, output, from_above, whole)
             drop(unit)
-            yield from keep_share(w, unit, whole, tokens)  # (p-1)/p·Ψ for each micro-batch
+            yield from keep_share(w, unit, whole, tokens)  # (p-1)/p·Ψ
             del whole
     loss = yield from sum_loss(w, total)
     yield from clip_shares(w)
@@ -319,7 +364,7 @@ def stage3(w: Worker, batches: Sequence[Batch]) -> RankProgram:
 
 
 def gather(w: Worker, unit: FlatUnit) -> RankProgram:
-    """Put a unit together from all ranks' shares and let its module compute with it."""
+    """Put a unit together from all shares and let its module compute with it."""
     for each in with_owners(unit):
         flat = each.hold("gathered", each.empty(each.layout.padded))
         each.shares(flat)[w.rank] = each["parameters"]
