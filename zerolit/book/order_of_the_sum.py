@@ -19,7 +19,7 @@ from zerolit.engine.stock import beside_gloo
 from .figure import FAINT, INK, PAPER, SERIES, canvas, render
 from .runs import gap
 from .table import Column, Table
-from .words import NUMBER_OF_CARDS, Words, choose, say
+from .words import Words, choose, say
 
 PROGRAMS: dict[str, tuple[Callable, dict[str, Any]]] = {  # with their options
     "ring right": (ring.all_reduce, {"owner": 0}),
@@ -183,7 +183,7 @@ def spread_table(sizes: Sequence[int]) -> Table:
         "同样的随机数，由适用于该 p 的各程序求和：结果之间的差距，以最大加数的 ulp 为单位。",
     )
     columns = [
-        Column("ranks", "d", "cards p", "卡数 p"),
+        Column("ranks", "d", "ranks p", "rank 数 p"),
         Column("differ 32", ".0%", "float32: elements that differ", "float32：有差异的元素"),
         Column("ulps 32", ".0f", "float32: largest gap (ulps)", "float32：最大差距（ulp）"),
         Column("differ 16", ".0%", "bf16: elements that differ", "bf16：有差异的元素"),
@@ -211,16 +211,16 @@ def _spread(size: int, dtype: torch.dtype) -> tuple[float, float]:
 def bf16_figure(sizes: Sequence[int]) -> str:
     """The mean relative error of a sum of bf16 numbers between 0 and 1, against p."""
     caption = Words(
-        "{n} sums of uniform random numbers between 0 and 1, one from each card: mean relative "
+        "{n} sums of uniform random numbers between 0 and 1, one from each rank: mean relative "
         "error. The numbers are bf16 everywhere, the running sum is float32 where it says so.",
-        "{n} 个和，每个和由各卡的一个 0 到 1 之间的均匀随机数相加：平均相对误差。"
+        "{n} 个和，每个和由各 rank 的一个 0 到 1 之间的均匀随机数相加：平均相对误差。"
         "加数都是 bf16；标明 float32 的线，部分和用 float32。",
     )
     alt = Words(
-        "Mean relative error from {first} to {last} cards; at {last} it is {ring:.1e} for the "
+        "Mean relative error from {first} to {last} ranks; at {last} it is {ring:.1e} for the "
         "ring, {tree:.1e} for the tree and {wide:.1e} for the ring in float32.",
-        "{first} 到 {last} 张卡的平均相对误差；{last} 张卡时，环形为 {ring:.1e}，树为 {tree:.1e}，"
-        "用 float32 的环形为 {wide:.1e}。",
+        "{first} 到 {last} 个 rank 的平均相对误差；{last} 个 rank 时，环形为 {ring:.1e}，"
+        "树为 {tree:.1e}，用 float32 的环形为 {wide:.1e}。",
     )
     lines = [("ring", "ring right", torch.bfloat16), ("tree", "tree", torch.bfloat16)]
     lines.append(("wide", "ring right", torch.float32))
@@ -254,7 +254,7 @@ def _draw_errors(
             i = -2 if key == "ring" else -1
             y = values[i] + 0.0003
             ax.text(sizes[i], y, words, color=colours[key], ha="right", va="bottom")
-    ax.set(xscale="log", ylim=(-0.0002, None), xlabel=say(NUMBER_OF_CARDS))
+    ax.set(xscale="log", ylim=(-0.0002, None), xlabel=say(Words("number of ranks", "rank 数")))
     error = say(Words("mean relative error", "平均相对误差"))
     if beside:
         ax.set_ylabel(error)

@@ -204,8 +204,8 @@ def parts_figure(theory: Mapping[str, float], ranks: int, steps: int) -> str:
     facts = {key: bars[name]["surcharge"] for key, name in surcharged.items()}
     facts = {"n": len(bars)} | facts
     data = {part: [b.get(part, 0.0) for b in bars.values()] for part in _PARTS}
-    with canvas(10, 3.9) as figure, canvas(4, 6.2) as narrow:
-        _draw_parts(figure.add_axes((0.31, 0.13, 0.68, 0.85)), bars, theory, names_above=False)
+    with canvas(9, 4.7) as figure, canvas(4, 6.2) as narrow:
+        _draw_parts(figure.add_axes((0.31, 0.11, 0.68, 0.87)), bars, theory, names_above=False)
         _draw_parts(narrow.add_axes((0.03, 0.09, 0.94, 0.9)), bars, theory, names_above=True)
         return render("real-parts", figure, caption, alt, facts, data=data, narrow=narrow)
 
@@ -214,14 +214,14 @@ def _draw_parts(
     ax: Axes, bars: Mapping[str, dict[str, float]], theory: Mapping[str, float], names_above: bool
 ) -> None:
     """On a phone the names stand above the bars, and only numbers in them."""
-    half = 0.19 if names_above else 0.23
+    half = 0.19 if names_above else 0.31
     for y, (name, parts) in enumerate(bars.items()):
         left, words = 0.0, [say(choose(part, _PARTS)) for part in parts]
         for part, word, width in zip(parts, words, parts.values(), strict=True):
             colour, strength = _LOOKS[part]
             ax.barh(y, width, 2 * half, left, color=colour, alpha=strength)
-            told = f"{width:g}" if names_above else f"{word} {width:g}"
-            ax.text(left + width / 2, y, told, ha="center", va="center", fontsize=8)
+            told = f"{width:g}" if names_above else f"{word}\n{width:g}"
+            ax.text(left + width / 2, y, told, ha="center", va="center", fontsize=8.5)
             left += width
         edges = [[(x, y - half), (x, y + half)] for x in accumulate(parts.values())]
         ax.add_collection(LineCollection(edges, colors=[PAPER], linewidths=[1.5]))
@@ -358,7 +358,7 @@ def order_figure(real: Sequence[Sequence[Message]], log: CommLog) -> str:
     facts = {"n": len(real), "messages": sum(counts)}
     told = facts | {"most": max(counts), "least": min(counts)}
     data = {f"rank-{rank}": [m[2] for m in messages] for rank, messages in enumerate(real)}
-    with canvas(10, 3.3) as figure, canvas(4, 7.4) as narrow:
+    with canvas(9, 3.3) as figure, canvas(4, 7.4) as narrow:
         _draw_order(figure, real, log, spans, across=True)
         _draw_order(narrow, real, log, spans, across=False)
         return render(
@@ -381,7 +381,7 @@ def _draw_order(
     across: bool,
 ) -> None:
     """Time goes to the right, or, on a phone, down."""
-    ax = figure.add_axes((0.06, 0.16, 0.93, 0.83) if across else (0.01, 0.12, 0.98, 0.87))
+    ax = figure.add_axes((0.05, 0.16, 0.95, 0.83) if across else (0.01, 0.12, 0.98, 0.87))
     size, end = len(real), log.steps + 1
 
     def cell(step: float, lane: float, steps: float, lanes: float, **look) -> None:

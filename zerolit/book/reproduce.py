@@ -123,7 +123,8 @@ _UNITS = {
     "bytes": ("bytes", "字节"),
     "ranks": ("ranks", "个 rank"),
     "tokens": ("tokens", "个 token"),
-    "steps": ("steps", "步"),
+    "s": ("s", "秒"),
+    "µs": ("µs", "微秒"),
 }
 
 
