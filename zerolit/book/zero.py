@@ -87,7 +87,7 @@ def accumulation_table(once: Sequence[Run], more: Sequence[Run], ranks: int) -> 
     """Traffic with one and with four micro-batches per step."""
     caption = Words(
         "Traffic of one step with G micro-batches, in units of (p−1)/p · Ψ, counted on {n} cards.",
-        "每步 G 个微批次时的通信量，以 (p−1)/p · Ψ 为单位，在 {n} 张卡上实际计数。",
+        "每步 G 个 micro-batch 时的通信量，以 (p−1)/p · Ψ 为单位，在 {n} 张卡上实际计数。",
     )
     columns = [
         Column("stage", "s", "stage", "阶段"),
@@ -108,9 +108,9 @@ def accumulation_table(once: Sequence[Run], more: Sequence[Run], ranks: int) -> 
 
 
 _RECIPE_WORDS = {
-    "mixed": ("16-bit parameters and gradients, the paper's", "16 位参数和梯度（论文的配方）"),
-    "float32": ("all float32, this page's tiny model", "全部 float32（本页的小模型）"),
-    "float32 gradients": ("16-bit parameters, float32 gradients", "16 位参数，float32 梯度"),
+    "mixed": ("16-bit, the paper's", "16 位（论文的配方）"),
+    "float32": ("float32, this page's", "float32（本页的小模型）"),
+    "float32 gradients": ("16-bit, gradients in float32", "16 位，梯度 float32"),
     "no master": ("16-bit, without master weights", "16 位，没有主权重"),
 }
 
@@ -118,14 +118,14 @@ _RECIPE_WORDS = {
 def recipes_table(ranks: int) -> Table:
     """Bytes per parameter of the recipes in use, and what they come to for a 7B model."""
     caption = Words(
-        "Bytes per parameter in four recipes, and GB of a 7B model on each of {n} cards, by stage.",
-        "四种配方下每个参数的字节数，以及 7B 模型在 {n} 张卡上每张卡的 GB 数（按阶段）。",
+        "Four recipes: bytes per parameter (parameter + gradient + optimizer state), and GB of a "
+        "7B model on each of {n} cards.",
+        "四种配方：每个参数的字节数（参数 + 梯度 + 优化器状态），以及 7B 模型在 {n} 张卡上"
+        "每张卡的 GB 数。",
     )
     columns = [
         Column("recipe", "sentence", "recipe", "配方"),
-        Column("parameters", "d", "parameters", "参数", "bytes"),
-        Column("gradients", "d", "gradients", "梯度", "bytes"),
-        Column("optimizer", "d", "optimizer state", "优化器状态", "bytes"),
+        Column("bytes", "s", "bytes", "字节", "bytes"),
         *(
             Column(f"stage {stage}", ".1f", name.words.en, name.words.zh, "GB")
             for stage, name in enumerate(STAGES)
@@ -133,9 +133,9 @@ def recipes_table(ranks: int) -> Table:
     ]
     rows = []
     for name, recipe in RECIPES.items():
-        per = (recipe.parameters, recipe.gradients, recipe.optimizer)
+        per = f"{recipe.parameters} + {recipe.gradients} + {recipe.optimizer}"
         totals = [model_states(SEVEN, stage, ranks, recipe).total / 1e9 for stage in range(4)]
-        rows.append((choose(name, _RECIPE_WORDS), *per, *totals))
+        rows.append((choose(name, _RECIPE_WORDS), per, *totals))
     return Table("zero-recipes", caption, columns, rows, {"n": ranks})
 
 
@@ -218,11 +218,11 @@ def cards_figure(steps: Sequence[OneStep]) -> str:
         "阶段 0 到 3 每张卡依次存 {stored} Ψ。一步之内向环上的下一张卡发送，"
         "集合通信次数依次为 {counts}，共发出 {sent} Ψ。",
     )
-    with canvas(11, 9.4) as figure, canvas(4, 15.2) as narrow:
+    with canvas(9.4, 9) as figure, canvas(4, 15.2) as narrow:
         for stage, one in enumerate(steps):
             _stage_wide(figure, stage, one)
             _stage_narrow(narrow, stage, one)
-        _key(figure, AT_REST, 0.07, 0.24, 0.16)
+        _key(figure, AT_REST, 0.08, 0.24, 0.18)
         _key(narrow, AT_REST, 0.03, 0.24, 0.31)
         sums = [sum(m.elements for m in one.moments[0]) / one.padded for one in steps]
         facts = {
@@ -251,9 +251,9 @@ def _psi(times: float) -> str:
 
 def _stage_wide(figure: Figure, stage: int, one: OneStep) -> None:
     bottom = 0.975 - 0.236 * (stage + 1)
-    _held(figure.add_axes((0.07, bottom + 0.055, 0.2, 0.135)), one)
-    _traffic(figure.add_axes((0.29, bottom + 0.055, 0.7, 0.135)), one)
-    figure.text(0.29, bottom + 0.2, _stage_title(stage, one), fontsize=11, weight="bold")
+    _held(figure.add_axes((0.08, bottom + 0.055, 0.2, 0.135)), one)
+    _traffic(figure.add_axes((0.3, bottom + 0.055, 0.695, 0.135)), one)
+    figure.text(0.3, bottom + 0.2, _stage_title(stage, one), fontsize=11, weight="bold")
 
 
 def _stage_narrow(figure: Figure, stage: int, one: OneStep) -> None:
@@ -352,7 +352,7 @@ def cut_figure(size: int = 4) -> str:
     facts = {"n": size}
     for cut, layout in layouts.items():
         facts |= {cut: layout.padded, f"{cut}_padding": layout.padded - layout.length}
-    with canvas(11, 3.6) as figure, canvas(4, 4.8) as narrow:
+    with canvas(9.4, 3.4) as figure, canvas(4, 4.8) as narrow:
         for y, (cut, layout) in enumerate(layouts.items()):
             _vector(figure.add_axes((0.01, 0.53 - 0.5 * y, 0.98, 0.45)), cut, layout, size)
             _shares(narrow.add_axes((0.02, 0.5 - 0.49 * y, 0.96, 0.48)), cut, layout, size)
@@ -432,12 +432,12 @@ def stored_bars(runs: Sequence[Run], ranks: int) -> str:
     counted = {kind: [run.stored[0][kind] / psi for run in runs] for kind in AT_REST}
     states = [model_states(SEVEN, stage, ranks) for stage in range(4)]
     bytes_ = {kind: [getattr(each, kind) / 1e9 for each in states] for kind in AT_REST}
-    with canvas(11, 3.9) as figure, canvas(4, 6.6) as narrow:
-        _bars(figure.add_axes((0.12, 0.16, 0.36, 0.63)), counted)
-        _gigabytes(figure.add_axes((0.53, 0.16, 0.44, 0.63)), bytes_, names=False)
+    with canvas(9.4, 3.9) as figure, canvas(4, 6.6) as narrow:
+        _bars(figure.add_axes((0.13, 0.16, 0.35, 0.61)), counted)
+        _gigabytes(figure.add_axes((0.53, 0.16, 0.44, 0.61)), bytes_, names=False)
         _bars(narrow.add_axes((0.27, 0.62, 0.7, 0.29)), counted)
         _gigabytes(narrow.add_axes((0.27, 0.09, 0.7, 0.33)), bytes_, names=True)
-        _key(figure, AT_REST, 0.12, 0.25, 0.16)
+        _key(figure, AT_REST, 0.13, 0.25, 0.18)
         _key(narrow, AT_REST, 0.02, 0.25, 0.3)
         totals = ", ".join(f"{run.stored[0].total() / psi:g}" for run in runs)
         facts = {"totals": totals, "gb": ", ".join(f"{each.total / 1e9:g}" for each in states)}
@@ -504,13 +504,13 @@ def moments_figure(steps: Sequence[OneStep]) -> str:
         "Four stacked areas of the elements held; their peaks, in units of Ψ: {peaks}.",
         "四幅堆叠面积图，表示持有的元素数；以 Ψ 为单位的峰值依次为 {peaks}。",
     )
-    with canvas(11, 6.9) as figure, canvas(4, 12.4) as narrow:
+    with canvas(9.4, 6.7) as figure, canvas(4, 12.4) as narrow:
         for stage, one in enumerate(steps):
             left, bottom = 0.06 + 0.48 * (stage % 2), 0.56 - 0.47 * (stage // 2)
             _held_through(figure.add_axes((left, bottom, 0.45, 0.33)), stage, one, 9)
             below = 0.768 - 0.238 * stage
             _held_through(narrow.add_axes((0.1, below, 0.88, 0.165)), stage, one, 7)
-        _key(figure, KINDS, 0.06, 0.25, 0.17)
+        _key(figure, KINDS, 0.06, 0.25, 0.19)
         _key(narrow, KINDS[:2], 0.1, 0.2, 0.42)
         _key(narrow, KINDS[2:], 0.1, 0.4, 0.42)
         noted = [[now.total() for _, now in one.notes[0]] for one in steps]
@@ -559,9 +559,9 @@ def ranks_figure(runs: Mapping[int, Sequence[Run]], last: int = 64) -> str:
         "7B 模型以 GB 计：{gb}。",
     )
     ranks = [2**k for k in range(last.bit_length())]
-    with canvas(11, 4.3) as figure, canvas(4, 8) as narrow:
-        _counted_lines(figure.add_axes((0.06, 0.14, 0.37, 0.74)), runs, ranks)
-        _byte_lines(figure.add_axes((0.56, 0.14, 0.31, 0.74)), ranks, 1.11)
+    with canvas(9.4, 4.2) as figure, canvas(4, 8) as narrow:
+        _counted_lines(figure.add_axes((0.06, 0.14, 0.35, 0.74)), runs, ranks)
+        _byte_lines(figure.add_axes((0.57, 0.14, 0.28, 0.74)), ranks, 1.14)
         _counted_lines(narrow.add_axes((0.1, 0.58, 0.62, 0.37)), runs, ranks)
         _byte_lines(narrow.add_axes((0.13, 0.07, 0.48, 0.37)), ranks, 1.21)
         gigabytes = [model_states(SEVEN, stage, last).total / 1e9 for stage in range(4)]
