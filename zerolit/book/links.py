@@ -6,7 +6,7 @@ from zerolit.press.page import Site
 from .table import Column, Table
 from .words import Words, choose
 
-_KINDS = {"section": ("section", "小节"), "table": ("table", "表"), "figure": ("figure", "图")}
+_KINDS = {"section": ("section", "节"), "table": ("table", "表"), "figure": ("figure", "图")}
 
 
 def places(site: Site, _: str) -> Table | None:

@@ -186,8 +186,8 @@ def parts_figure(theory: Mapping[str, float], ranks: int, steps: int) -> str:
     """Every training's traffic as a bar made of its collectives, beside what theory asks for."""
     caption = Words(
         "Sent per process in one step, by collective. Blue carries parameters, orange gradients; "
-        "the black tick is the theory. What gloo sends beyond it is pale.",
-        "每个进程一步发出的量，按集合通信分。蓝色传参数，橙色传梯度；黑色竖线是理论值，"
+        "the tick is the theory. What gloo sends beyond it is pale.",
+        "每个进程一步发出的量，按集合通信分。蓝色传参数，橙色传梯度；竖线是理论值，"
         "浅色是 gloo 比理论多发的。",
     )
     alt = Words(

@@ -131,6 +131,8 @@ _UNITS = {
 def _titles(site: Site, page: str) -> dict[str, str]:
     """What the headings of a page are called, by their ids."""
     path = site.root / "docs" / current().language / page
+    if not path.is_file():  # a result of a page that is gone
+        return {}
     headings = re.findall(r"^#+ (.+?) *\{ *#([\w-]+)", path.read_text("utf-8"), re.M)
     return {id: title for title, id in headings}
 
