@@ -22,6 +22,8 @@ PAGES = [
     "when-a-rank-dies",
     "order-of-the-sum",
     "your-own",
+    "glossary",
+    "where-next",
     "reproduce",
     "links",
     "reference",

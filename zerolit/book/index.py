@@ -1,76 +1,151 @@
-"""Home: one all-reduce as a row of discs."""
+"""Home: a model beside a card's memory, a ring at three moments, and the map of the course."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import matplotlib.patches as patches
-import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
-from matplotlib.path import Path
+from matplotlib.figure import Figure
 
 from zerolit.comm import CommLog
 
-from .figure import PAPER, SERIES, canvas, render
-from .holding import holdings
-from .words import AFTER_N, START, Words, say
+from .circle import draw_circle
+from .figure import FAINT, INK, PAPER, canvas, render
+from .holding import Holding, holdings
+from .words import Words, say
 
 if TYPE_CHECKING:
     from zerolit.press.source import Source
 
+GB = 1e9
+BYTES = {  # per parameter, mixed precision with Adam: Rajbhandari et al., arXiv 1910.02054, §3.1
+    "weights": 2,
+    "gradients": 2,
+    "master weights": 4,
+    "m": 4,
+    "v": 4,
+}
+_STATES = {
+    "weights": Words("weights", "参数"),
+    "gradients": Words("gradients", "梯度"),
+    "master weights": Words("master weights", "主权重"),
+    "m": Words("Adam's m", "Adam 的 m"),
+    "v": Words("Adam's v", "Adam 的 v"),
+}
+_HOLDS = Words("a card holds {gb:.0f} GB", "一张卡能装 {gb:.0f} GB")
+
+
+def memory_bar(params: float, card: float, per_param: Mapping[str, int] = BYTES) -> str:
+    """What training keeps of `params` parameters, in GB, beside a card of `card` bytes."""
+    caption = Words(
+        "What training keeps of a model of {billions:.0f} billion parameters: {total:.0f} GB. What "
+        "is right of the line does not fit on a card of {card:.0f} GB.",
+        "训练一个 {billions:.0f}B 参数的模型时常驻的内容：共 {total:.0f} GB。竖线右边的部分，{card:.0f} GB "
+        "的卡装不下。",
+    )
+    alt = Words(
+        "A bar of {parts} parts, {total:.0f} GB long. A line at {card:.0f} GB cuts it.",
+        "一根由 {parts} 段组成的条，总长 {total:.0f} GB；{card:.0f} GB 处有一条竖线。",
+    )
+    sizes = {name: size * params / GB for name, size in per_param.items()}
+    facts = {"parts": len(sizes), "total": sum(sizes.values()), "card": card / GB}
+    shown = facts | {"billions": params / 1e9}
+    with canvas(11, 1.5) as wide, canvas(4, 1.9) as narrow:
+        _bar(wide, sizes, card / GB, 10.5)
+        _bar(narrow, sizes, card / GB, 9.5, slanted=True)
+        return render(
+            "home-memory",
+            wide,
+            caption,
+            alt,
+            facts,
+            shown,
+            data={"sizes": list(sizes.values())},
+            narrow=narrow,
+        )
+
+
+def _bar(
+    figure: Figure, sizes: Mapping[str, float], card: float, font: float, slanted: bool = False
+) -> None:
+    ax = figure.subplots()
+    low, top = (0.04, 0.62) if slanted else (0.04, 0.8)
+    figure.subplots_adjust(left=0.02, right=0.98, top=top, bottom=low)
+    left = 0.0
+    for name, size in sizes.items():
+        _segment(ax, left, size, card)
+        how = {"ha": "left", "rotation": 35} if slanted else {"ha": "center"}
+        ax.text(left + size / 2, 0.6, say(_STATES[name]), va="bottom", fontsize=font, **how)
+        left += size
+    ax.vlines([card], -0.85, 0.5, color=INK, linewidth=2)
+    ax.text(card - 1, -0.65, say(_HOLDS, gb=card), ha="right", va="top", fontsize=font)
+    ax.text(left, -0.65, f"{left:.0f} GB", ha="right", va="top", fontsize=font)
+    ax.set(xlim=(0, left), ylim=(-1.25, 0.5), xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+
+
+def _segment(ax: Axes, left: float, size: float, card: float) -> None:
+    """One state, and dark what of it lies beyond the card's memory."""
+    fits = min(max(card - left, 0), size)
+    parts = ((left, fits, FAINT), (left + fits, size - fits, INK))
+    for start, width, colour in parts:
+        ax.barh([0], [width], left=start, color=colour, height=1)
+    ax.vlines([left], -0.5, 0.5, color=PAPER, linewidth=2)
+
+
 _CAPTION = Words(
-    "Ring all-reduce on {p} cards. A circle of cells is a card, a sector is a chunk; the "
-    "stronger the colour, the more cards' shares are in it.",
-    "{p} 张卡的环形 all-reduce。一圈格子是一张卡，一个扇区是一块；颜色越浓，其中已加进的卡越多。",
+    "All-reduce in a ring of {p} cards. Each card's array is cut into {p} chunks; a colour is one "
+    "card's share of the sum.",
+    "{p} 张卡的环形 all-reduce。每张卡的数组切成 {p} 块；一种颜色代表一张卡的那一份。",
 )
 _ALT = Words(
-    "{panels} discs of {p} by {p} cells, after steps {steps}. The mean number of cards' shares "
-    "per cell is {means}.",
-    "{panels} 个 {p}×{p} 格的圆盘，分别在第 {steps} 步之后。每格平均含 {means} 张卡的数据。",
+    "{cards} cards in a ring at {moments} moments. A chunk holds {means} cards' shares on average; "
+    "{finished} chunks on each card hold all of them.",
+    "环上的 {cards} 张卡，{moments} 个时刻。每块平均含 {means} 张卡的份；每张卡上含齐各份的块数为"
+    " {finished}。",
 )
+_BEGINS = Words("start: each card has its own gradient", "开始：每张卡只有自己的梯度")
+_HALFWAY = Words(
+    "after {n} steps: each has one finished chunk", "{n} 步后：每张卡有一个完整的块"
+)
+_ENDS = Words("after {n} steps: each has the whole sum", "{n} 步后：每张卡都有完整的和")
 
 
 def home_discs(log: CommLog) -> str:
-    """The whole all-reduce as discs: a circle of cells per card, a sector per chunk."""
+    """A ring all-reduce at its start, between its halves, and at its end."""
     moments, size = holdings(log), log.size
-    shown = [0, size // 2, size - 1, size - 1 + size // 2, log.steps]
-    counts = [np.array([[len(c) for c in row] for row in moments[step]]) for step in shown]
-    with canvas(11, 2.75) as figure:
-        axes = figure.subplots(1, len(shown))
-        figure.subplots_adjust(left=0.01, right=0.99, top=0.84, bottom=0.01, wspace=0.06)
-        for ax, step, count in zip(axes, shown, counts, strict=True):
-            _disc(ax, count)
-            ax.set_title(say(AFTER_N, n=step) if step else say(START))
-        means = ", ".join(f"{count.mean():.1f}" for count in counts)
-        steps = ", ".join(map(str, shown))
-        facts = {"panels": len(shown), "p": size, "steps": steps, "means": means}
-        data = {f"disc-{i}": count.ravel() for i, count in enumerate(counts)}
-        return render("home-discs", figure, _CAPTION, _ALT, facts, {"p": size}, data=data)
+    shown = {
+        say(_BEGINS): moments[0],
+        say(_HALFWAY, n=size - 1): moments[size - 1],
+        say(_ENDS, n=log.steps): moments[log.steps],
+    }
+    counts = [[len(chunk) for row in moment for chunk in row] for moment in shown.values()]
+    facts = {
+        "cards": size,
+        "moments": len(shown),
+        "means": ", ".join(f"{sum(count) / len(count):g}" for count in counts),
+        "finished": ", ".join(str(count.count(size) // size) for count in counts),
+    }
+    data = {f"shares-{i}": count for i, count in enumerate(counts)}
+    with canvas(11, 3.45) as wide, canvas(4, 11.4) as narrow:
+        _rings(wide, shown, 1, 10.5)
+        _rings(narrow, shown, 3, 10.5)
+        return render(
+            "home-discs", wide, _CAPTION, _ALT, facts, {"p": size}, data=data, narrow=narrow
+        )
 
 
-def _disc(ax: Axes, count: np.ndarray) -> None:
-    size = len(count)
-    for ranks in np.unique(count):  # one path for each shade: half the bytes
-        cells = [_cell(size, *place) for place in np.argwhere(count == ranks)]
-        shade = 0.06 + 0.94 * (int(ranks) - 1) / (size - 1)
-        face = (*to_rgb(SERIES[0]), shade)
-        path = Path.make_compound_path(*cells)
-        ax.add_patch(patches.PathPatch(path, facecolor=face, edgecolor=PAPER, linewidth=0.4))
-    reach = 5 + size + 0.2
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
-    ax.axis("off")
-
-
-def _cell(size: int, rank: int, chunk: int) -> Path:
-    """The outline of a cell: circle `rank` from the inside, sector `chunk` clockwise from above."""
-    sector = 360 / size
-    start = 90 - (chunk + 1) * sector
-    return patches.Wedge((0, 0), 5 + rank + 1, start, start + sector, width=1).get_path()
+def _rings(figure: Figure, shown: Mapping[str, Holding], rows: int, font: float) -> None:
+    grid = figure.subplots(rows, len(shown) // rows)
+    top = 0.88 if rows == 1 else 0.96
+    figure.subplots_adjust(left=0.01, right=0.99, top=top, bottom=0.01, wspace=0.03, hspace=0.15)
+    for ax, (title, moment) in zip(grid.flat, shown.items(), strict=True):
+        draw_circle(ax, moment, font=font)
+        ax.set_title(title, fontsize=font, pad=9)
 
 
 def chapters(pages: "Sequence[Source]") -> str:
     """The pages that answer a question, as a table in Markdown."""
-    head = Words("| chapter | question |", "| 章节 | 回答的问题 |").fill(pages[0].language)
+    head = Words("| chapter | question |", "| 节 | 回答的问题 |").fill(pages[0].language)
     asked = (page for page in pages if "question" in page.meta)
     rows = [f"| [{page.title}]({page.uri}) | {page.meta['question']} |" for page in asked]
     return "\n".join([head, "|---|---|", *rows])

@@ -1,31 +1,51 @@
 """3.1: every hop of the ring, as a table and step by step as a figure; what was proved."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-import matplotlib.patches as patches
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import ArrowStyle, FancyArrowPatch
 
-from zerolit.comm import CommLog, Proof
+from zerolit.comm import CommLog, Message, Proof
 
-from .figure import FAINT, INK, SERIES, canvas, render
+from .circle import CHUNK_N, draw_cell, draw_circle, draw_key
+from .figure import FAINT, INK, canvas, render
 from .holding import Holding, holdings
 from .table import Column, Table
-from .words import CARD, START, STEP_N, Word, Words, choose, say
+from .words import AFTER_N, CARD, START, STEP_N, Word, Words, choose, say
+
+
+def gradients_table(arrays: Sequence[np.ndarray]) -> Table:
+    """What each card has, cut into as many chunks as there are cards, and the sum."""
+    caption = Words(
+        "The gradients of {p} cards, cut into {p} chunks, and what every card is to get.",
+        "{p} 张卡的梯度，各切成 {p} 块；最后一行是每张卡都要得到的和。",
+    )
+    p = len(arrays)
+    columns = [Column("card", "s", "card", "卡")]
+    for chunk in range(p):
+        columns.append(Column(f"chunk {chunk}", "s", f"chunk {chunk}", f"第 {chunk} 块"))
+    names = [Word(str(rank), str(rank)) for rank in range(p)] + [Word("sum", "sum", "和")]
+    rows = [
+        (name, *(" ".join(map(str, part)) for part in np.array_split(array, p)))
+        for name, array in zip(names, [*arrays, sum(arrays)], strict=True)
+    ]
+    return Table("ring-gradients", caption, columns, rows, {"p": p})
 
 
 def hops_table(log: CommLog, length: int) -> Table:
     """Every hop of a logged ring on arrays of `length`: who sends what to whom, and when."""
     caption = Words(
         "Every hop of the ring: {p} cards, {n} numbers; card r starts with (r + 1) · [0, 1, 2, …].",
-        "环形 all-reduce 的每一跳：{p} 张卡，{n} 个数；第 r 张卡的初值是 (r + 1) · [0, 1, 2, …]。",
+        "环形 all-reduce 的每一次传输：{p} 张卡，{n} 个数；第 r 张卡的初值是 (r + 1) · [0, 1, 2, …]。",
     )
     columns = [
         Column("step", "d", "step", "步"),
-        Column("phase", "s", "phase", "阶段"),
-        Column("from", "d", "from card", "发送卡"),
-        Column("to", "d", "to card", "接收卡"),
+        Column("phase", "s", "phase", "环节"),
+        Column("from", "d", "from card", "发送方"),
+        Column("to", "d", "to card", "接收方"),
         Column("chunk", "d", "chunk", "块"),
         Column("values", "s", "what is in it", "内容"),
     ]
@@ -51,15 +71,15 @@ _PROGRAMS = {
 def proofs_table(proofs: dict[str, Sequence[Proof]]) -> Table:
     """What was proved: for each program the numbers of cards, and the busiest card's traffic."""
     caption = Words(
-        "Each program run on multisets of cards. Shares of the array are exact fractions.",
-        "每个程序都在“卡的多重集”上运行。占数组的比例是精确分数。",
+        "Each program run on multisets of cards; what it sends, in exact fractions of the array.",
+        "用“卡的多重集”代替数，把每个程序各运行一遍；发送量以占数组的精确分数表示。",
     )
     columns = [
         Column("goal", "s", "collective", "集合通信"),
-        Column("proved for", "s", "proved for p", "已证明的 p"),
-        Column("sent share", "s", "busiest card sends, p = 4", "最忙的卡发出，p = 4"),
+        Column("proved for", "s", "proved for p", "对哪些 p 已证明"),
+        Column("sent share", "s", "busiest card sends, p = 4", "p = 4 时发得最多的卡"),
         Column("bound share", "s", "lower bound", "下界"),
-        Column("reached", "s", "bound reached", "达到下界"),
+        Column("reached", "s", "bound reached", "是否达到下界"),
     ]
     rows = []
     for name, proved in proofs.items():
@@ -76,62 +96,182 @@ def _share(share: Fraction) -> str:
     return f"{share} · n"
 
 
+_ROUND_CAPTION = Words(
+    "What moves in each step; what a card holds is drawn as it is before the step. The numbers "
+    "above a card's cells are its chunks; a colour in a cell is a card's share that is in it.",
+    "每一步传的是什么；卡上画的是这一步之前的内容。格子上方的数字是块的编号；格子里有某种颜色，"
+    "表示对应的卡的那一份已加进这一块。",
+)
+_ROUND_ALT = Words(
+    "{panels} rings of {ranks} cards. Every card sends one chunk to the next one. Card 0 sends, step "
+    "after step, the chunks {card_0}.",
+    "{panels} 个由 {ranks} 张卡组成的环。每张卡都把一块发给下一张卡；第 0 张卡各步依次发出第 "
+    "{card_0} 块。",
+)
+_BEFORE = Words("{phase}: step {n}", "{phase}：第 {n} 步")
+
+
+def ring_round(log: CommLog) -> str:
+    """The cards in a circle and the chunks on their arrows, a panel for each step."""
+    moments = holdings(log)
+    steps = [[m for m in log.messages if m.step == step] for step in range(1, log.steps + 1)]
+    first = ", ".join(str(step[0].chunk) for step in steps)
+    facts = {"panels": len(steps), "ranks": log.size, "card_0": first}
+    data = {f"step-{i}": [m.chunk for m in step] for i, step in enumerate(steps, start=1)}
+    with canvas(11, 7.3) as wide, canvas(4, 7.1) as narrow:
+        _round(wide, moments, steps, (2, 3), 10.5)
+        _round(narrow, moments, steps, (3, 2), 8)
+        return render(
+            "ring-round", wide, _ROUND_CAPTION, _ROUND_ALT, facts, data=data, narrow=narrow
+        )
+
+
+def _round(
+    figure: Figure,
+    moments: Sequence[Holding],
+    steps: Sequence[Sequence[Message]],
+    shape: tuple[int, int],
+    font: float,
+) -> None:
+    grid = figure.subplots(*shape)
+    figure.subplots_adjust(left=0.005, right=0.995, top=0.94, bottom=0, wspace=0.02, hspace=0.16)
+    for number, (ax, step) in enumerate(zip(grid.flat, steps, strict=True), start=1):
+        draw_circle(ax, moments[number - 1], step, font)
+        title = say(_BEFORE, phase=step[0].phase, n=number)
+        ax.set_title(title, fontsize=font, pad=8)
+
+
+_STEPS_CAPTION = Words(
+    "What each card holds after each step. Rows are cards, columns are chunks. A stripe in a card's "
+    "colour means: that card's share is in this chunk. Outlined: what has just arrived.",
+    "每一步之后各卡的内容。行是卡，列是块。某种颜色的竖条表示：该卡的那一份已加进这一块。"
+    "粗框是刚到达的块。",
+)
+_STEPS_ALT = Words(
+    "{panels} panels of {ranks} by {ranks} cells. At the start each cell holds 1 card's share; "
+    "after step {half} one cell per card holds {ranks}; after step {steps} all do.",
+    "{panels} 幅 {ranks}×{ranks} 的格子图。开始时每格只含 1 张卡的一份；第 {half} 步后"
+    "每张卡有一格含 {ranks} 份；第 {steps} 步后所有格子都含 {ranks} 份。",
+)
+
+
 def ring_steps(log: CommLog) -> str:
     """The ring step by step: one panel each, cards by chunks, striped by whose share is in."""
-    caption = Words(
-        "Rows are cards, columns are chunks. A stripe in a card's colour means: that card's share "
-        "is in this chunk. Outlined: what has just arrived.",
-        "行是卡，列是块。某种颜色的竖条表示：该卡的那一份已加进这一块。描边的是刚到达的块。",
-    )
-    alt = Words(
-        "{panels} panels of {ranks} by {ranks} cells. At the start each cell holds 1 card's share; "
-        "after step {half} one cell per card holds {ranks}; after step {steps} all do.",
-        "{panels} 幅 {ranks}×{ranks} 的格子图。开始时每格只含 1 张卡的一份；第 {half} 步后"
-        "每张卡有一格含 {ranks} 份；第 {steps} 步后所有格子都含 {ranks} 份。",
-    )
     moments = holdings(log)
-    with canvas(11, 5.6) as figure:
-        grid = figure.subplots(2, 4, gridspec_kw={"wspace": 0.1, "hspace": 0.42})
-        figure.subplots_adjust(left=0.06, right=0.99, top=0.93, bottom=0.02)
-        for step, (ax, holding) in enumerate(zip(grid.flat, moments, strict=False)):
-            arrived = {(m.destination, m.chunk) for m in log.messages if m.step == step}
-            phase = next((m.phase for m in log.messages if m.step == step), None)
-            title = say(STEP_N, n=step) if step else say(START)
-            ax.set_title(f"{title}: {phase}" if phase else title, fontsize=11)
-            _cards(ax, holding, arrived)
-            names = [f"{say(CARD)} {rank}" for rank in range(log.size)]
-            ax.set_yticks(
-                np.arange(log.size) + 0.5, [""] * log.size if step % 4 else names, fontsize=10
-            )
-        _key(grid.flat[-1], log.size)
-        facts = {"panels": len(moments), "ranks": log.size, "half": log.size - 1}
-        panels = {
-            f"panel-{i}": [sorted(cell) for row in holding for cell in row]
-            for i, holding in enumerate(moments)
-        }
-        facts["steps"] = log.steps
-        return render("ring-steps", figure, caption, alt, facts, data=panels)
+    facts = {"panels": len(moments), "ranks": log.size, "half": log.size - 1, "steps": log.steps}
+    panels = {
+        f"panel-{i}": [sorted(cell) for row in holding for cell in row]
+        for i, holding in enumerate(moments)
+    }
+    with canvas(11, 5.9) as wide, canvas(4, 9.2) as narrow:
+        _steps(wide, log, moments, (2, 4), 10)
+        _steps(narrow, log, moments, (4, 2), 9)
+        return render(
+            "ring-steps", wide, _STEPS_CAPTION, _STEPS_ALT, facts, data=panels, narrow=narrow
+        )
+
+
+def _steps(
+    figure: Figure, log: CommLog, moments: Sequence[Holding], shape: tuple[int, int], font: float
+) -> None:
+    rows, columns = shape
+    grid = figure.subplots(rows, columns, gridspec_kw={"wspace": 0.1, "hspace": 0.42})
+    figure.subplots_adjust(left=0.62 / figure.get_figwidth(), right=0.99, top=0.92, bottom=0.01)
+    for step, (ax, holding) in enumerate(zip(grid.flat, moments, strict=False)):
+        arrived = {(m.destination, m.chunk) for m in log.messages if m.step == step}
+        ax.set_title(say(AFTER_N, n=step) if step else say(START), fontsize=font + 1, pad=8)
+        _cards(ax, holding, arrived)
+        first = step % columns == 0
+        names = [f"{say(CARD)} {rank}" if first else "" for rank in range(log.size)]
+        ax.set_yticks(np.arange(log.size) + 0.5, names, fontsize=font)
+        numbers = [say(CHUNK_N, n=chunk) if columns == 4 else str(chunk) for chunk in range(log.size)]
+        ax.set_xticks(np.arange(log.size) + 0.5, numbers, fontsize=font - 2)
+    draw_key(grid.flat[-1], log.size, font)
 
 
 def _cards(ax: Axes, holding: Holding, arrived: set) -> None:
     size = len(holding)
     for rank, row in enumerate(holding):
         for chunk, ranks in enumerate(row):
-            for other in ranks:
-                stripe = (chunk + 0.08 + other * 0.84 / size, rank + 0.1)
-                ax.add_patch(patches.Rectangle(stripe, 0.84 / size, 0.8, color=SERIES[other], lw=0))
-            edge, width = (INK, 2) if (rank, chunk) in arrived else (FAINT, 0.8)
-            box = patches.Rectangle((chunk + 0.08, rank + 0.1), 0.84, 0.8, fill=False)
-            box.set(edgecolor=edge, linewidth=width)
-            ax.add_patch(box)
-    ax.set(xlim=(0, size), ylim=(size, 0), xticks=[])
-    ax.tick_params(length=0)
+            here = (rank, chunk) in arrived
+            edge, width = (INK, 2) if here else (FAINT, 0.8)
+            corner = (chunk + 0.08, rank + 0.1)
+            draw_cell(ax, corner, ranks, size, 0.84, 0.8, edge, width)
+    ax.set(xlim=(0, size), ylim=(size, 0))
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0, pad=1)
     ax.spines[:].set_visible(False)
 
 
-def _key(ax: Axes, size: int) -> None:
+_BOUND_CAPTION = Words(
+    "One element's way, by two methods on {p} cards; time runs to the right. Left of the line nobody "
+    "has the sum yet: {before} sends. Right of it the others receive it: {after} more.",
+    "{p} 张卡上，一个元素在两种方法里走过的路；时间从左到右。竖线左边，还没有哪张卡有完整的和："
+    "{before} 次发送；右边，其余的卡收到和：又是 {after} 次。",
+)
+_BOUND_ALT = Words(
+    "For each of {methods} methods {p} cards as lines, and an arrow for each send of the element: "
+    "{before} until the first card holds the sum, {after} from then on.",
+    "{methods} 种方法，各有 {p} 条表示卡的横线，每次发送是一个箭头：第一张卡得到完整的和之前有 "
+    "{before} 次，之后有 {after} 次。",
+)
+_METHODS = {
+    "ring": Words("ring", "环形"),
+    "server": Words("parameter server", "参数服务器"),
+}
+_NOBODY = Words("nobody has the sum", "还没有完整的和")
+_PASSED = Words("it is handed on", "把和传给其余的卡")
+
+
+def ring_bound(logs: Mapping[str, CommLog]) -> str:
+    """What becomes of chunk 0 by each method: sends before and after a first card has the sum."""
+    sends = {name: [m for m in log.messages if m.chunk == 0] for name, log in logs.items()}
+    size = max(log.size for log in logs.values())
+    found = {name: _until_first(logs[name]) for name in logs}
+    before = ", ".join(str(len([m for m in sends[n] if m.step <= found[n]])) for n in logs)
+    after = ", ".join(str(len([m for m in sends[n] if m.step > found[n]])) for n in logs)
+    facts = {"p": size, "methods": len(logs), "before": before, "after": after}
+    shown = {"p": size, "before": before.split(", ")[0], "after": after.split(", ")[0]}
+    data = {f"{name}-from": [m.source for m in sends[name]] for name in logs}
+    with canvas(11, 3.4) as wide, canvas(4, 6) as narrow:
+        for figure, shape, font in ((wide, (1, 2), 10.5), (narrow, (2, 1), 9.5)):
+            grid = figure.subplots(*shape)
+            room = 0.7 / figure.get_figwidth()
+            figure.subplots_adjust(left=room, right=0.99, top=0.86, bottom=0.08, hspace=0.45)
+            for ax, name in zip(grid.flat, logs, strict=True):
+                ax.set_title(say(_METHODS[name]), fontsize=font + 1, pad=22)
+                _way(ax, logs[name], sends[name], found[name], font)
+        return render(
+            "ring-bound", wide, _BOUND_CAPTION, _BOUND_ALT, facts, shown, data=data, narrow=narrow
+        )
+
+
+def _until_first(log: CommLog) -> int:
+    """The step after which a card first holds all shares of chunk 0."""
+    moments = holdings(log)
+    return next(
+        step for step, rows in enumerate(moments) if any(len(row[0]) == log.size for row in rows)
+    )
+
+
+def _way(ax: Axes, log: CommLog, sends: Sequence[Message], first: int, font: float) -> None:
+    size, moments = log.size, holdings(log)
+    ax.hlines(range(size), -0.2, log.steps + 0.3, color=FAINT, linewidth=1)
     for rank in range(size):
-        ax.add_patch(patches.Rectangle((0.2, rank + 0.25), 0.5, 0.5, color=SERIES[rank], lw=0))
-        ax.text(0.95, rank + 0.5, f"{say(CARD)} {rank}", va="center", fontsize=11)
-    ax.set(xlim=(0, size), ylim=(size, 0))
-    ax.axis("off")
+        draw_cell(ax, (-0.2, rank - 0.26), moments[0][rank][0], size, 0.4, 0.52)
+    for m in sends:
+        begin, end = (m.step - 0.75, m.source), (m.step - 0.22, m.destination)
+        style = ArrowStyle("-|>", head_length=5, head_width=2.6)
+        look = {"arrowstyle": style, "color": INK, "lw": 1.5, "zorder": 6}
+        ax.add_patch(FancyArrowPatch(begin, end, shrinkA=0, shrinkB=0, **look))
+        holds = moments[m.step][m.destination][0]
+        draw_cell(ax, (m.step - 0.2, m.destination - 0.26), holds, size, 0.4, 0.52)
+    ax.vlines([first + 0.24], -0.75, size - 0.4, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+    ax.text(first + 0.1, -0.62, say(_NOBODY), ha="right", va="bottom", fontsize=font - 1)
+    ax.text(first + 0.4, -0.62, say(_PASSED), ha="left", va="bottom", fontsize=font - 1)
+    ax.set(xlim=(-0.3, log.steps + 0.35), ylim=(size - 0.4, -0.75))
+    ax.set_yticks(range(size), [f"{say(CARD)} {rank}" for rank in range(size)], fontsize=font)
+    numbers = [say(STEP_N, n=1), *map(str, range(2, log.steps + 1))]
+    ax.set_xticks(range(1, log.steps + 1), numbers, fontsize=font - 1)
+    ax.tick_params(length=0, pad=2)
+    ax.spines[:].set_visible(False)

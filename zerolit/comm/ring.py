@@ -25,11 +25,12 @@ class Chunks(Protocol):
 @collective("reduce_scatter", pieces=lambda size: size)
 @turnable
 def reduce_scatter(rank: int, size: int, x: Chunks) -> RankProgram:
-    """Sum every chunk over the ranks; rank r ends owning the sum of chunk (r + 1) mod p."""
+    """Sum each chunk over the ranks; rank r ends owning chunk (r + 1) mod p."""
     right, left = (rank + 1) % size, (rank - 1) % size
     for step in range(1, size):
         send, receive = (rank - step + 1) % size, (rank - step) % size
-        x[receive] += yield Swap(x[send], right, left, x[receive], send, "reduce-scatter")
+        swap = Swap(x[send], right, left, x[receive], send, "reduce-scatter")
+        x[receive] += yield swap
     return right
 
 
@@ -45,11 +46,12 @@ def owned(rank: int, size: int, direction: int = 1, owner: int = 1) -> int:
 @collective("all_gather", pieces=lambda size: size, holds=owned)
 @turnable
 def all_gather(rank: int, size: int, x: Chunks) -> RankProgram:
-    """Pass the finished chunks round; rank r starts with chunk (r + 1) mod p, ends with all."""
+    """Pass the finished chunks round; rank r starts with chunk (r + 1) mod p."""
     right, left = (rank + 1) % size, (rank - 1) % size
     for step in range(1, size):
         send, receive = (rank - step + 2) % size, (rank - step + 1) % size
-        x[receive] = yield Swap(x[send], right, left, x[receive], send, "all-gather", fill=True)
+        swap = Swap(x[send], right, left, x[receive], send, "all-gather", fill=True)
+        x[receive] = yield swap
 
 
 # --8<-- [end:all_gather]
