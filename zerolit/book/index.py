@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from zerolit.comm import CommLog
+from zerolit.plan.memory import ModelStates
 
 from .circle import draw_circle
 from .figure import FAINT, INK, PAPER, canvas, render
@@ -17,38 +18,30 @@ if TYPE_CHECKING:
     from zerolit.press.source import Source
 
 GB = 1e9
-BYTES = {  # per parameter, mixed precision with Adam: Rajbhandari et al., arXiv 1910.02054, §3.1
-    "weights": 2,
-    "gradients": 2,
-    "master weights": 4,
-    "m": 4,
-    "v": 4,
-}
 _STATES = {
-    "weights": Words("weights", "参数"),
+    "parameters": Words("weights", "参数"),
     "gradients": Words("gradients", "梯度"),
-    "master weights": Words("master weights", "主权重"),
+    "master": Words("master weights", "主权重"),
     "m": Words("Adam's m", "Adam 的 m"),
     "v": Words("Adam's v", "Adam 的 v"),
 }
 _HOLDS = Words("a card holds {gb:.0f} GB", "一张卡能装 {gb:.0f} GB")
 
 
-def memory_bar(params: float, card: float, per_param: Mapping[str, int] = BYTES) -> str:
-    """What training keeps of `params` parameters, in GB, beside a card of `card` bytes."""
+def memory_bar(states: ModelStates, card: float) -> str:
+    """What training keeps on one card, in GB, beside the memory of a card, in bytes."""
     caption = Words(
-        "What training keeps of a model of {billions:.0f} billion parameters: {total:.0f} GB. What "
+        "What training keeps of this model: {total:.0f} GB. What "
         "is right of the line does not fit on a card of {card:.0f} GB.",
-        "训练一个 {billions:.0f}B 参数的模型时常驻的内容：共 {total:.0f} GB。竖线右边的部分，{card:.0f} GB "
+        "训练这个模型时常驻的内容：共 {total:.0f} GB。竖线右边的部分，{card:.0f} GB "
         "的卡装不下。",
     )
     alt = Words(
         "A bar of {parts} parts, {total:.0f} GB long. A line at {card:.0f} GB cuts it.",
         "一根由 {parts} 段组成的条，总长 {total:.0f} GB；{card:.0f} GB 处有一条竖线。",
     )
-    sizes = {name: size * params / GB for name, size in per_param.items()}
+    sizes = {name: getattr(states, name) / GB for name in _STATES}
     facts = {"parts": len(sizes), "total": sum(sizes.values()), "card": card / GB}
-    shown = facts | {"billions": params / 1e9}
     with canvas(11, 1.5) as wide, canvas(4, 1.9) as narrow:
         _bar(wide, sizes, card / GB, 10.5)
         _bar(narrow, sizes, card / GB, 9.5, slanted=True)
@@ -58,7 +51,7 @@ def memory_bar(params: float, card: float, per_param: Mapping[str, int] = BYTES)
             caption,
             alt,
             facts,
-            shown,
+            facts,
             data={"sizes": list(sizes.values())},
             narrow=narrow,
         )
