@@ -198,8 +198,8 @@ def batch_elements(step: Mapping[str, Apart], ranks: int) -> str:
     cells = _cells(step)
     decades = [sum(1 for x, _ in cells if x // _CELLS == decade) for decade in range(-15, 1)]
     with canvas(11, 5.2) as figure, canvas(4, 5) as narrow:
-        _draw_elements(figure, (0.08, 0.12, 0.9, 0.86), step, cells)
-        _draw_elements(narrow, (0.19, 0.12, 0.78, 0.86), step, cells)
+        _draw_elements(figure, (0.08, 0.12, 0.9, 0.84), step, cells)
+        _draw_elements(narrow, (0.19, 0.12, 0.78, 0.84), step, cells)
         return render(
             "batch-elements",
             figure,
