@@ -58,7 +58,8 @@ def ranks_alive():
 
 
 def wait_for(condition):
-    deadline = time.monotonic() + PATIENCE
+    """With more patience: a launcher of its own imports torch twice before its ranks start."""
+    deadline = time.monotonic() + 5 * PATIENCE
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
