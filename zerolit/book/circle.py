@@ -128,9 +128,7 @@ def _ends(rank: int, size: int, begin: tuple, end: tuple) -> tuple[tuple, tuple]
     )[rank]
 
 
-def _parcel(
-    ax: Axes, rank: int, size: int, chunk: int, ranks: frozenset[int], font: float
-) -> None:
+def _parcel(ax: Axes, rank: int, size: int, chunk: int, ranks: frozenset[int], font: float) -> None:
     """The chunk on its way, with its number."""
     x, y = _at((rank + 0.5) / size, _RADIUS * 1.22)
     draw_cell(ax, (x - _WIDE / 2, y - _HIGH / 2), ranks, size, _WIDE, _HIGH)

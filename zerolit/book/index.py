@@ -33,8 +33,7 @@ def memory_bar(states: ModelStates, card: float) -> str:
     caption = Words(
         "What training keeps of this model: {total:.0f} GB. What "
         "is right of the line does not fit on a card of {card:.0f} GB.",
-        "训练这个模型时常驻的内容：共 {total:.0f} GB。竖线右边的部分，{card:.0f} GB "
-        "的卡装不下。",
+        "训练这个模型时常驻的内容：共 {total:.0f} GB。竖线右边的部分，{card:.0f} GB 的卡装不下。",
     )
     alt = Words(
         "A bar of {parts} parts, {total:.0f} GB long. A line at {card:.0f} GB cuts it.",
@@ -97,9 +96,7 @@ _ALT = Words(
     " {finished}。",
 )
 _BEGINS = Words("start: each card has its own gradient", "开始：每张卡只有自己的梯度")
-_HALFWAY = Words(
-    "after {n} steps: each has one finished chunk", "{n} 步后：每张卡有一个完整的块"
-)
+_HALFWAY = Words("after {n} steps: each has one finished chunk", "{n} 步后：每张卡有一个完整的块")
 _ENDS = Words("after {n} steps: each has the whole sum", "{n} 步后：每张卡都有完整的和")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -39,7 +40,8 @@ def hops_table(log: CommLog, length: int) -> Table:
     """Every hop of a logged ring on arrays of `length`: who sends what to whom, and when."""
     caption = Words(
         "Every hop of the ring: {p} cards, {n} numbers; card r starts with (r + 1) · [0, 1, 2, …].",
-        "环形 all-reduce 的每一次传输：{p} 张卡，{n} 个数；第 r 张卡的初值是 (r + 1) · [0, 1, 2, …]。",
+        "环形 all-reduce 的每一次传输：{p} 张卡，{n} 个数；"
+        "第 r 张卡的初值是 (r + 1) · [0, 1, 2, …]。",
     )
     columns = [
         Column("step", "d", "step", "步"),
@@ -103,8 +105,8 @@ _ROUND_CAPTION = Words(
     "表示对应的卡的那一份已加进这一块。",
 )
 _ROUND_ALT = Words(
-    "{panels} rings of {ranks} cards. Every card sends one chunk to the next one. Card 0 sends, step "
-    "after step, the chunks {card_0}.",
+    "{panels} rings of {ranks} cards. Every card sends one chunk to the next one. Card 0 sends, "
+    "step after step, the chunks {card_0}.",
     "{panels} 个由 {ranks} 张卡组成的环。每张卡都把一块发给下一张卡；第 0 张卡各步依次发出第 "
     "{card_0} 块。",
 )
@@ -142,8 +144,8 @@ def _round(
 
 
 _STEPS_CAPTION = Words(
-    "What each card holds after each step. Rows are cards, columns are chunks. A stripe in a card's "
-    "colour means: that card's share is in this chunk. Outlined: what has just arrived.",
+    "What each card holds after each step. Rows are cards, columns are chunks. A stripe in a "
+    "card's colour means: that card's share is in this chunk. Outlined: what has just arrived.",
     "每一步之后各卡的内容。行是卡，列是块。某种颜色的竖条表示：该卡的那一份已加进这一块。"
     "粗框是刚到达的块。",
 )
@@ -184,7 +186,8 @@ def _steps(
         first = step % columns == 0
         names = [f"{say(CARD)} {rank}" if first else "" for rank in range(log.size)]
         ax.set_yticks(np.arange(log.size) + 0.5, names, fontsize=font)
-        numbers = [say(CHUNK_N, n=chunk) if columns == 4 else str(chunk) for chunk in range(log.size)]
+        chunks = range(log.size)
+        numbers = [say(CHUNK_N, n=chunk) if columns == 4 else str(chunk) for chunk in chunks]
         ax.set_xticks(np.arange(log.size) + 0.5, numbers, fontsize=font - 2)
     draw_key(grid.flat[-1], log.size, font)
 
@@ -204,8 +207,8 @@ def _cards(ax: Axes, holding: Holding, arrived: set) -> None:
 
 
 _BOUND_CAPTION = Words(
-    "One element's way, by two methods on {p} cards; time runs to the right. Left of the line nobody "
-    "has the sum yet: {before} sends. Right of it the others receive it: {after} more.",
+    "One element's way, by two methods on {p} cards; time runs to the right. Left of the line "
+    "nobody has the sum yet: {before} sends. Right of it the others receive it: {after} more.",
     "{p} 张卡上，一个元素在两种方法里走过的路；时间从左到右。竖线左边，还没有哪张卡有完整的和："
     "{before} 次发送；右边，其余的卡收到和：又是 {after} 次。",
 )
@@ -262,7 +265,7 @@ def _way(ax: Axes, log: CommLog, sends: Sequence[Message], first: int, font: flo
     for m in sends:
         begin, end = (m.step - 0.75, m.source), (m.step - 0.22, m.destination)
         style = ArrowStyle("-|>", head_length=5, head_width=2.6)
-        look = {"arrowstyle": style, "color": INK, "lw": 1.5, "zorder": 6}
+        look: Any = {"arrowstyle": style, "color": INK, "lw": 1.5, "zorder": 6}
         ax.add_patch(FancyArrowPatch(begin, end, shrinkA=0, shrinkB=0, **look))
         holds = moments[m.step][m.destination][0]
         draw_cell(ax, (m.step - 0.2, m.destination - 0.26), holds, size, 0.4, 0.52)
