@@ -116,6 +116,35 @@ def test_it_is_light(site, visit):
     assert sum(sizes.values()) <= (HOME if page == "index" else 110_000), sizes
 
 
+WIDER = """() => [...document.querySelectorAll("article pre > code")].filter((code) => {
+  const fold = code.closest("details"), open = fold?.open;
+  if (fold) fold.open = true;
+  const wide = code.scrollWidth > code.clientWidth + 1;
+  if (fold) fold.open = open;
+  return wide;
+}).map((code) => code.textContent)"""
+
+
+def test_code_fits_the_column(visit):
+    """At 1280, folds open; the reference shows whole files of code as they are."""
+    if visit.width == 1280 and not visit.name.endswith("reference.html"):
+        assert visit.page.evaluate(WIDER) == []
+
+
+OUTSIDE = """() => [...document.querySelectorAll("article figure svg")].flatMap((svg) => {
+  const box = svg.getBoundingClientRect();
+  return box.width === 0 ? [] : [...svg.querySelectorAll("text")].filter((text) => {
+    const at = text.getBoundingClientRect();
+    return at.width && (at.left < box.left - 1 || at.right > box.right + 1
+      || at.top < box.top - 1 || at.bottom > box.bottom + 1);
+  }).map((text) => text.textContent);
+})"""
+
+
+def test_no_word_of_a_figure_leaves_it(visit):
+    assert visit.page.evaluate(OUTSIDE) == []
+
+
 def test_figures_and_tables_speak_for_themselves(visit):
     for figure in visit.page.locator("article svg[role=img]").all():
         assert len(figure.get_attribute("aria-label")) > 20

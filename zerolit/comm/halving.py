@@ -11,7 +11,7 @@ from .swap import RankProgram, Swap, collective
 # --8<-- [start:halving]
 @collective("all_reduce", pieces=lambda size: size)
 def all_reduce(rank: int, size: int, x: Chunks) -> RankProgram:
-    """Keep the half with one's own chunk and add to it, until one is left; then the way back.
+    """Keep the half with one's own chunk and add to it, until one is left; then back.
 
     Raises:
         ValueError: a number of ranks that is no power of two.

@@ -11,7 +11,10 @@ from .swap import RankProgram, Swap, collective
 # --8<-- [start:tree]
 @collective("all_reduce", pieces=lambda size: 1)
 def all_reduce(rank: int, size: int, x: Chunks) -> RankProgram:
-    """Rank r adds what r + 1, r + 2, r + 4, … bring, and hands its sum to r less its last bit."""
+    """Rank r adds what r + 1, r + 2, r + 4, … bring, then hands its sum down.
+
+    It goes to r less its lowest set bit; the way back is the same.
+    """
     distance = 1
     while distance < size and not rank & distance:
         if rank + distance < size:

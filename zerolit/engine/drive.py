@@ -105,7 +105,7 @@ class _Wire:
 
 
 def joined(payload: Any) -> Tensor:
-    """A message as one tensor; several chunks are copied into one, which costs their bytes."""
+    """A message as one tensor; several chunks are copied, which costs their bytes."""
     if isinstance(payload, Block):
         return torch.cat([part.reshape(-1) for part in payload])
     return payload.contiguous()
