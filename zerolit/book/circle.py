@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from math import cos, pi, sin
+from typing import Any
 
 import matplotlib.patches as patches
 from matplotlib.axes import Axes
+from matplotlib.path import Path
 
 from zerolit.comm import Message
 
@@ -12,10 +14,13 @@ from .figure import FAINT, INK, PAPER, SERIES
 from .holding import Holding
 from .words import CARD, Words, say
 
+Cell = tuple[tuple[float, float], frozenset[int]]  # lower left corner, whose shares are in it
+
 CHUNK_N = Words("chunk {n}", "第 {n} 块")
 SHARE_N = Words("card {n}'s share", "第 {n} 张卡的一份")
 _RADIUS, _WIDE, _HIGH = 1.3, 0.29, 0.4  # of the ring, and of a cell
 _REACH_X, _REACH_Y = 1.93, 1.68
+_SMALL = 9  # points: in panels with smaller text, names in the middle of the ring take two lines
 
 
 def draw_circle(
@@ -30,35 +35,57 @@ def draw_circle(
     """
     size = len(holding)
     moved = {message.source: message.chunk for message in moving}
+    cells, parcels = [], []
     for rank, row in enumerate(holding):
-        _card(ax, rank, row, font)
+        cells += _card(ax, rank, row, font)
         chunk = moved.get(rank)
         _arrow(ax, rank, size, FAINT if chunk is None else INK)
         if isinstance(chunk, int):
-            _parcel(ax, rank, size, chunk, holding[rank][chunk], font)
+            parcels.append((_parcel(ax, rank, size, chunk, font), row[chunk]))
+    draw_cells(ax, cells, size, _WIDE, _HIGH)
+    draw_cells(ax, parcels, size, _WIDE, _HIGH, covers=True)
     ax.set(xlim=(-_REACH_X, _REACH_X), ylim=(-_REACH_Y, _REACH_Y), aspect="equal")
     ax.axis("off")
 
 
-def draw_cell(
+def draw_cells(
     ax: Axes,
-    corner: tuple[float, float],
-    ranks: Iterable[int],
+    cells: Sequence[Cell],
     size: int,
     width: float,
     height: float,
     edge: str = INK,
     line: float = 0.8,
+    covers: bool = False,
 ) -> None:
-    """A chunk as a box: a stripe in the colour of each of the `size` ranks whose share is in it."""
-    x, y = corner
-    ax.add_patch(patches.Rectangle(corner, width, height, color=PAPER, lw=0, zorder=3))
-    for rank in sorted(ranks):
-        stripe = (x + rank * width / size, y)
-        bar = patches.Rectangle(stripe, width / size, height, color=SERIES[rank], lw=0, zorder=4)
-        ax.add_patch(bar)
-    box = patches.Rectangle(corner, width, height, fill=False, edgecolor=edge, lw=line, zorder=5)
-    ax.add_patch(box)
+    """Chunks as boxes: a stripe in the colour of each of the `size` ranks whose share is in it.
+
+    One path for each colour, however many boxes: a tenth of the bytes.
+
+    Args:
+        covers: whether the boxes hide what lies below them, such as lines.
+    """
+    if not cells:
+        return
+    boxes = [_box(*corner, width, height) for corner, _ in cells]
+    if covers:
+        _fill(ax, boxes, facecolor=PAPER, linewidth=0, zorder=3)
+    for rank in range(size):
+        here = [corner for corner, ranks in cells if rank in ranks]
+        stripes = [_box(x + rank * width / size, y, width / size, height) for x, y in here]
+        _fill(ax, stripes, facecolor=SERIES[rank], linewidth=0, zorder=4)
+    _fill(ax, boxes, fill=False, edgecolor=edge, linewidth=line, zorder=5)
+
+
+def _box(x: float, y: float, width: float, height: float) -> Path:
+    corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y)]
+    return Path(corners, closed=True)
+
+
+def _fill(ax: Axes, paths: Sequence[Path], **look: Any) -> None:
+    if paths:
+        path = Path.make_compound_path(*paths)
+        ax.add_patch(patches.PathPatch(path, clip_on=False, **look))
 
 
 def draw_key(ax: Axes, size: int, font: float = 10) -> None:
@@ -76,15 +103,16 @@ def _at(angle: float, radius: float = _RADIUS) -> tuple[float, float]:
     return radius * sin(2 * pi * angle), radius * cos(2 * pi * angle)
 
 
-def _card(ax: Axes, rank: int, row: Sequence[frozenset[int]], font: float) -> None:
+def _card(ax: Axes, rank: int, row: Sequence[frozenset[int]], font: float) -> list[Cell]:
+    """A card's name and the numbers of its chunks; returns the chunks, to be drawn with others."""
     size = len(row)
     x, y = _at(rank / size)
     left, low = x - _WIDE * size / 2, y - _HIGH / 2
-    for chunk, ranks in enumerate(row):
-        draw_cell(ax, (left + chunk * _WIDE, low), ranks, size, _WIDE, _HIGH)
-        middle = left + (chunk + 0.5) * _WIDE
-        ax.text(middle, low + _HIGH + 0.05, str(chunk), ha="center", va="bottom", fontsize=font - 2)
     _name(ax, rank, (x, y), _WIDE * size / 2, font)
+    for chunk in range(size):
+        middle, above = left + (chunk + 0.5) * _WIDE, low + _HIGH + 0.05
+        ax.text(middle, above, str(chunk), ha="center", va="bottom", fontsize=font - 2)
+    return [((left + chunk * _WIDE, low), ranks) for chunk, ranks in enumerate(row)]
 
 
 def _name(ax: Axes, rank: int, centre: tuple[float, float], half: float, font: float) -> None:
@@ -92,6 +120,7 @@ def _name(ax: Axes, rank: int, centre: tuple[float, float], half: float, font: f
     x, y = centre
     words = f"{say(CARD)} {rank}"
     if abs(x) > abs(y):
+        words = words.replace(" ", "\n") if font < _SMALL else words
         side = -1 if x > 0 else 1
         align = "right" if x > 0 else "left"
         ax.text(x + side * (half + 0.08), y, words, ha=align, va="center", fontsize=font)
@@ -109,7 +138,14 @@ def _arrow(ax: Axes, rank: int, size: int, colour: str) -> None:
     bend = patches.ConnectionStyle("arc3", rad=-0.35)
     ax.add_patch(
         patches.FancyArrowPatch(
-            begin, end, arrowstyle=style, connectionstyle=bend, color=colour, lw=1.5, zorder=2
+            begin,
+            end,
+            arrowstyle=style,
+            connectionstyle=bend,
+            color=colour,
+            lw=1.5,
+            zorder=2,
+            clip_on=False,
         )
     )
 
@@ -128,11 +164,9 @@ def _ends(rank: int, size: int, begin: tuple, end: tuple) -> tuple[tuple, tuple]
     )[rank]
 
 
-def _parcel(ax: Axes, rank: int, size: int, chunk: int, ranks: frozenset[int], font: float) -> None:
-    """The chunk on its way, with its number."""
+def _parcel(ax: Axes, rank: int, size: int, chunk: int, font: float) -> tuple[float, float]:
+    """The number of a chunk on its way; returns where the chunk is to be drawn."""
     x, y = _at((rank + 0.5) / size, _RADIUS * 1.22)
-    draw_cell(ax, (x - _WIDE / 2, y - _HIGH / 2), ranks, size, _WIDE, _HIGH)
-    above = y > 0
-    place = y + (0.24 if above else -0.24)
-    align = "bottom" if above else "top"
+    place, align = (y + 0.24, "bottom") if y > 0 else (y - 0.24, "top")
     ax.text(x, place, say(CHUNK_N, n=chunk), ha="center", va=align, fontsize=font - 1)
+    return x - _WIDE / 2, y - _HIGH / 2

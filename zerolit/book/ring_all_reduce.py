@@ -11,7 +11,7 @@ from matplotlib.patches import ArrowStyle, FancyArrowPatch
 
 from zerolit.comm import CommLog, Message, Proof
 
-from .circle import CHUNK_N, draw_cell, draw_circle, draw_key
+from .circle import CHUNK_N, draw_cells, draw_circle, draw_key
 from .figure import FAINT, INK, canvas, render
 from .holding import Holding, holdings
 from .table import Column, Table
@@ -194,12 +194,14 @@ def _steps(
 
 def _cards(ax: Axes, holding: Holding, arrived: set) -> None:
     size = len(holding)
-    for rank, row in enumerate(holding):
-        for chunk, ranks in enumerate(row):
-            here = (rank, chunk) in arrived
-            edge, width = (INK, 2) if here else (FAINT, 0.8)
-            corner = (chunk + 0.08, rank + 0.1)
-            draw_cell(ax, corner, ranks, size, 0.84, 0.8, edge, width)
+    cells = {
+        (rank, chunk): ((chunk + 0.08, rank + 0.1), ranks)
+        for rank, row in enumerate(holding)
+        for chunk, ranks in enumerate(row)
+    }
+    there = [cell for place, cell in cells.items() if place not in arrived]
+    draw_cells(ax, there, size, 0.84, 0.8, FAINT)
+    draw_cells(ax, [cells[place] for place in sorted(arrived)], size, 0.84, 0.8, INK, 2)
     ax.set(xlim=(0, size), ylim=(size, 0))
     ax.xaxis.tick_top()
     ax.tick_params(length=0, pad=1)
@@ -260,15 +262,16 @@ def _until_first(log: CommLog) -> int:
 def _way(ax: Axes, log: CommLog, sends: Sequence[Message], first: int, font: float) -> None:
     size, moments = log.size, holdings(log)
     ax.hlines(range(size), -0.2, log.steps + 0.3, color=FAINT, linewidth=1)
-    for rank in range(size):
-        draw_cell(ax, (-0.2, rank - 0.26), moments[0][rank][0], size, 0.4, 0.52)
+    cells = [((-0.2, rank - 0.26), moments[0][rank][0]) for rank in range(size)]
+    look: Any = {"arrowstyle": ArrowStyle("-|>", head_length=5, head_width=2.6), "color": INK}
     for m in sends:
-        begin, end = (m.step - 0.75, m.source), (m.step - 0.22, m.destination)
-        style = ArrowStyle("-|>", head_length=5, head_width=2.6)
-        look: Any = {"arrowstyle": style, "color": INK, "lw": 1.5, "zorder": 6}
-        ax.add_patch(FancyArrowPatch(begin, end, shrinkA=0, shrinkB=0, **look))
+        ends = (m.step - 0.75, m.source), (m.step - 0.22, m.destination)
+        ax.add_patch(
+            FancyArrowPatch(*ends, shrinkA=0, shrinkB=0, lw=1.5, zorder=6, clip_on=False, **look)
+        )
         holds = moments[m.step][m.destination][0]
-        draw_cell(ax, (m.step - 0.2, m.destination - 0.26), holds, size, 0.4, 0.52)
+        cells.append(((m.step - 0.2, m.destination - 0.26), holds))
+    draw_cells(ax, cells, size, 0.4, 0.52, covers=True)
     ax.vlines([first + 0.24], -0.75, size - 0.4, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     ax.text(first + 0.1, -0.62, say(_NOBODY), ha="right", va="bottom", fontsize=font - 1)
     ax.text(first + 0.4, -0.62, say(_PASSED), ha="left", va="bottom", fontsize=font - 1)
