@@ -55,18 +55,29 @@ new MutationObserver((changes) => changes.forEach(({ target }) => {
 COPIED = "copied.includes(document.activeElement)"
 
 
+OPACITY = """([name, wanted]) => {
+  const link = document.querySelector(`a.headerlink[href$="#${name}"]`);
+  return Number(getComputedStyle(link).opacity) === wanted;
+}"""
+
+
 def clipboard(page):
     return page.evaluate("navigator.clipboard.readText()")
 
 
 @pytest.mark.parametrize("folder", ["", "zh/"])
-def test_a_permalink_is_seen_and_copies_the_full_address(site, reader, folder):
+def test_a_permalink_is_seen_when_it_is_wanted_and_copies_the_full_address(site, reader, folder):
     page = site / f"{folder}zero.html"
     reader.goto(page.as_uri())
     for name in ("the-stages", "zero-stages", "zero-stored"):  # a section, a table, a figure
         link = reader.locator(f'a.headerlink[href$="#{name}"]')
-        assert float(link.evaluate("element => getComputedStyle(element).opacity")) >= 0.5
+        reader.mouse.move(0, 0)
+        reader.wait_for_function(OPACITY, arg=[name, 0])
+        link.locator("..").hover()  # the heading or caption that it belongs to
+        reader.wait_for_function(OPACITY, arg=[name, 1])
+        reader.mouse.move(0, 0)
         link.focus()
+        reader.wait_for_function(OPACITY, arg=[name, 1])
         reader.keyboard.press("Enter")
         reader.wait_for_function(f"copied.some((link) => link.hash === '#{name}')")
         assert clipboard(reader) == f"{page.as_uri()}#{name}"

@@ -90,9 +90,9 @@ _CAPTION = Words(
     "{p} 张卡的环形 all-reduce。每张卡的数组切成 {p} 块；一种颜色代表一张卡的那一份。",
 )
 _ALT = Words(
-    "{cards} cards in a ring at {moments} moments. A chunk holds {shares} cards' shares on "
+    "{cards} cards in a ring at {moments} moments. A chunk holds {average} cards' shares on "
     "average; {finished} chunks on each card hold all of them.",
-    "环上的 {cards} 张卡，{moments} 个时刻。每块平均含 {shares} 张卡的份；每张卡上含齐各份的块数为"
+    "环上的 {cards} 张卡，{moments} 个时刻。每块平均含 {average} 张卡的份；每张卡上含齐各份的块数为"
     " {finished}。",
 )
 _BEGINS = Words("start: each card has its own gradient", "开始：每张卡只有自己的梯度")
@@ -112,7 +112,7 @@ def home_discs(log: CommLog) -> str:
     facts = {
         "cards": size,
         "moments": len(shown),
-        "shares": ", ".join(f"{sum(count) / len(count):g}" for count in counts),
+        "average": ", ".join(f"{sum(count) / len(count):g}" for count in counts),
         "finished": ", ".join(str(count.count(size) // size) for count in counts),
     }
     data = {f"shares-{i}": count for i, count in enumerate(counts)}
