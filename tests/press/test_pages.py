@@ -134,7 +134,7 @@ def test_it_is_light(site, visit):
     assert len(sizes) > 4 and len(gzip.compress(before)) + others <= 300_000
     assert not any("search_index" in name for name in sizes)  # comes when the search is opened
     page = visit.name.split("/")[-1].removesuffix(".html")
-    assert sum(sizes.values()) <= (HOME if page == "index" else 110_000), sizes
+    assert sum(sizes.values()) <= LIMITS.get(page, LIMIT), sizes
 
 
 WIDER = """() => [...document.querySelectorAll("article pre > code")].filter((code) => {
