@@ -15,7 +15,8 @@ from tests.press.conftest import ALL, PAGES
 from zerolit.press.serving import compressed_size, serving
 
 TEXT = {".html", ".css", ".js"}
-HOME = 130_000
+LIMITS = {"index": 130_000, "zero": 140_000}  # bytes; 3.4 has ten drawings
+LIMIT = 118_000
 
 
 def test_every_page_is_tested(site):
