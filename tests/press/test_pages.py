@@ -16,7 +16,7 @@ from zerolit.press.serving import compressed_size, serving
 
 TEXT = {".html", ".css", ".js"}
 LIMITS = {"index": 130_000, "zero": 140_000}  # bytes; 3.4 has ten drawings
-LIMIT = 118_000
+LIMIT = 125_000
 
 
 def test_every_page_is_tested(site):
@@ -188,13 +188,13 @@ def elsewhere(site, asked):
 
 # A term, and the page that explains it.
 EXPLAINED = [
-    ("", "overlap", "traffic-and-time"),
-    ("", "bucket", "real-processes"),
+    ("", "overlap", "glossary"),
+    ("", "bucket", "glossary"),
     ("", "parameter server", "ring-all-reduce"),
     ("", "hang", "when-a-rank-dies"),
     ("", "bottleneck", "ring-all-reduce"),
-    ("zh/", "重叠", "traffic-and-time"),
-    ("zh/", "overlap", "traffic-and-time"),
+    ("zh/", "重叠", "glossary"),
+    ("zh/", "overlap", "glossary"),
     ("zh/", "参数服务器", "ring-all-reduce"),
     ("zh/", "卡住", "when-a-rank-dies"),
     ("zh/", "临界 batch", "bigger-batch"),

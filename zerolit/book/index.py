@@ -41,7 +41,7 @@ def memory_bar(states: ModelStates, card: float) -> str:
     )
     sizes = {name: getattr(states, name) / GB for name in _STATES}
     facts = {"parts": len(sizes), "total": sum(sizes.values()), "card": card / GB}
-    with canvas(11, 1.5) as wide, canvas(4, 1.9) as narrow:
+    with canvas(11, 1.5) as wide, canvas(4, 2.3) as narrow:
         _bar(wide, sizes, card / GB, 10.5)
         _bar(narrow, sizes, card / GB, 9.5, slanted=True)
         return render(
@@ -60,8 +60,8 @@ def _bar(
     figure: Figure, sizes: Mapping[str, float], card: float, font: float, slanted: bool = False
 ) -> None:
     ax = figure.subplots()
-    low, top = (0.04, 0.62) if slanted else (0.04, 0.8)
-    figure.subplots_adjust(left=0.02, right=0.98, top=top, bottom=low)
+    top, right = (0.5, 0.84) if slanted else (0.8, 0.98)  # slanted words need room above, beside
+    figure.subplots_adjust(left=0.02, right=right, top=top, bottom=0.04)
     left = 0.0
     for name, size in sizes.items():
         _segment(ax, left, size, card)
