@@ -25,7 +25,7 @@ def test_ring_prints_every_hop(capsys):
 
 def test_ring_in_chinese(capsys):
     assert main(["ring", "--lang", "zh"]) == 0
-    assert "发送卡" in capsys.readouterr().out
+    assert "发送方" in capsys.readouterr().out
 
 
 def test_scaling_prints_both_tables(capsys):

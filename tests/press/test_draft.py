@@ -215,7 +215,7 @@ def reached():
     ("file", "pages"),
     [
         ("engine/watch.py", "order-of-the-sum real-processes when-a-rank-dies your-own"),
-        ("plan/training.py", "traffic-and-time"),
+        ("plan/training.py", "index traffic-and-time zero"),  # home and 3.4 use its memory
         ("book/traffic_and_time.py", "traffic-and-time"),
         ("book/zero.py", "zero"),
         ("press/gate.py", ""),
