@@ -32,37 +32,37 @@ def test_a_wrong_source_gets_the_sentence_of_examine():
 
 def test_code_that_computes_for_ever_is_stopped_where_it_stands():
     begun = time.monotonic()
-    verdict = judge(ENDLESS, 4, seconds=0.3)
+    verdict = judge(ENDLESS, 4, seconds=3)
     assert time.monotonic() - begun < 30  # and not never
     assert (verdict.kind, verdict.rank, verdict.step) == ("timeout", 0, 0)
     assert verdict.line in (4, 5)
     where = f"rank 0, before any message, line {verdict.line}: "
     assert verdict.sentence() == (
-        f"{where}the program was stopped after 0.3 s: it computes on and on, without a yield"
+        f"{where}the program was stopped after 3 s: it computes on and on, without a yield"
     )
     assert verdict.sentence("zh") == (
-        f"rank 0，收发之前，第 {verdict.line} 行：程序运行 0.3 秒后被停止：它一直在计算，不再 yield"
+        f"rank 0，收发之前，第 {verdict.line} 行：程序运行 3 秒后被停止：它一直在计算，不再 yield"
     )
 
 
 def test_it_says_in_which_step_it_was_stopped():
     text = RIGHT + "        while rank == 1 and step == 2:\n            pass\n"
-    verdict = judge(text, 3, seconds=0.3)
+    verdict = judge(text, 3, seconds=3)
     assert (verdict.kind, verdict.rank, verdict.step) == ("timeout", 1, 2)
 
 
 def test_a_source_that_computes_for_ever_before_it_has_a_program():
-    verdict = judge("while True:\n    pass", seconds=0.3)
+    verdict = judge("while True:\n    pass", seconds=3)
     assert (verdict.kind, verdict.rank) == ("timeout", None) and verdict.line in (1, 2)
 
 
 def test_a_call_into_c_that_cannot_be_interrupted_is_ended_from_outside():
     verdict = judge(
-        RIGHT.replace("    for step", "    sum(range(10**12))\n    for step"), seconds=0.2
+        RIGHT.replace("    for step", "    sum(range(10**12))\n    for step"), seconds=2
     )
     assert (verdict.kind, verdict.line) == ("timeout", None)
     assert str(verdict) == (
-        "the program was stopped after 0.2 s: it computes on and on, without a yield"
+        "the program was stopped after 2 s: it computes on and on, without a yield"
     )
 
 
@@ -84,7 +84,7 @@ def test_prints_come_back_and_no_more_than_is_asked_for():
 
 def test_printing_for_ever_is_stopped_too():
     text = RIGHT.replace("    for step", "    while True:\n        print('again')\n    for step")
-    verdict = judge(text, 2, seconds=0.5, prints=12)
+    verdict = judge(text, 2, seconds=4, prints=12)
     assert verdict.kind == "timeout" and verdict.prints.startswith("again\nagain\n… (")
 
 
