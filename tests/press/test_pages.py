@@ -287,9 +287,9 @@ def test_the_language_switch_keeps_the_section(site, browser):
             page.wait_for_url(f"{(site / there).as_uri()}#{place}")
         page.goto("about:blank")
         page.goto((site / here).as_uri() + "#the-stages")  # which then leaves the screen
-        page.locator("#the-steps").evaluate("element => element.scrollIntoView()")
+        page.locator("#more-cards").evaluate("element => element.scrollIntoView()")
         switch(page)
-        page.wait_for_url(f"{(site / there).as_uri()}#the-steps")
+        page.wait_for_url(f"{(site / there).as_uri()}#more-cards")
         page.goto((site / here).as_uri())  # at the top there is no section to keep
         switch(page)
         page.wait_for_url((site / there).as_uri())
