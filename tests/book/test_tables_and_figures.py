@@ -126,6 +126,7 @@ def test_a_figure_for_phones_has_words_and_ids_of_its_own(language):
     with canvas(8, 2) as figure, canvas(4, 3) as narrow:
         for drawn in (figure, narrow):
             drawn.text(0.1, 0.5, "four cards")
+            drawn.subplots().plot([1, 2])  # ticks and clips are referred to by their ids
         html = render("four", figure, CAPTION, CAPTION, {"n": 4}, {"n": 4}, narrow=narrow)
     wide, phone = html.split('<div class="zl-narrow">')
     assert all("four cards" in part and 'role="img"' in part for part in (wide, phone))

@@ -91,19 +91,16 @@ def test_the_page_of_links_filters_and_copies_by_keyboard(site, reader, folder, 
     reader.focus("#zl-filter")
     reader.keyboard.insert_text(words)
     assert rows.count() == 1 and "traffic-efficiency" in rows.first.inner_text()
-    for _ in range(2):  # the link to the place, then its Markdown in English
+    for _ in range(2):  # the link to the place, then its Markdown in the page's own language
         reader.keyboard.press("Tab")
         if reader.evaluate("document.activeElement.matches('.zl-table')"):
             reader.keyboard.press("Tab")
-    reader.keyboard.press("Enter")
-    reader.wait_for_function(COPIED)
-    address = (site / "traffic-and-time.html").as_uri()
-    assert clipboard(reader).endswith(f"]({address}#traffic-efficiency)")
-    reader.keyboard.press("Tab")
-    reader.keyboard.press("Enter")
-    reader.wait_for_function(COPIED)
-    address = (site / "zh/traffic-and-time.html").as_uri()
-    assert clipboard(reader).endswith(f"]({address}#traffic-efficiency)")
+    for there in (folder, "" if folder else "zh/"):
+        reader.keyboard.press("Enter")
+        reader.wait_for_function(COPIED)
+        address = (site / f"{there}traffic-and-time.html").as_uri()
+        assert clipboard(reader).endswith(f"]({address}#traffic-efficiency)")
+        reader.keyboard.press("Tab")
 
 
 def test_answers_open_and_search_starts_by_keyboard(site, reader):

@@ -146,14 +146,21 @@ _RECTANGLE = re.compile(r"M (\S+) (\S+) \nL (\S+) \2 \nL \3 (\S+) \nL \1 \4 \n(?
 def _shorten(path: re.Match) -> str:
     """Coordinates to a tenth of a point, a seventh of a pixel: a third of the bytes.
 
-    Scales below 1 keep three digits; a rectangle is told by two of its corners.
+    Scales below 1 keep three digits.
     """
-    short = re.sub(r"-?\d+\.\d{2,}", lambda number: _rounded(float(number[0])), path[0])
-    return _RECTANGLE.sub(r"M\1 \2H\3V\4H\1z", short)
+    short = _RECTANGLE.sub(_relative, path[0])
+    return re.sub(r"-?\d+\.\d{2,}", lambda number: _rounded(float(number[0])), short)
 
 
 def _rounded(number: float) -> str:
     return f"{number:.1f}" if abs(number) >= 1 else f"{number:.3f}"
+
+
+def _relative(rectangle: re.Match) -> str:
+    """A rectangle by its corner and sides: those of one size then read the same, and compress."""
+    left, low, right, top = map(float, rectangle.groups())
+    wide, high = _rounded(right - left), _rounded(top - low)
+    return f"M{left:.1f} {low:.1f}h{wide}v{high}h{_rounded(left - right)}z"
 
 
 def _strip(svg: str) -> str:
