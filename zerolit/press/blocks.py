@@ -9,14 +9,13 @@ from .source import LANGUAGES, Source
 from .store import Store
 
 
-def run_blocks(site: Site, sources: Mapping[str, Source], limit: float) -> None:
+def run_blocks(site: Site, sources: Mapping[str, Source]) -> None:
     """Have the blocks of these pages run, and note in `site` what they gave, and which ran.
 
     In a draft those run whose entry the store lacks, else all.
 
     Args:
         sources: pages by name, each in both languages.
-        limit: seconds that a page may take.
 
     Raises:
         PageError: a block that raises, warns, exits, hangs or shows nothing.
@@ -34,7 +33,7 @@ def run_blocks(site: Site, sources: Mapping[str, Source], limit: float) -> None:
             store.keep(keys[id(session)], outcome)
         progress.note(session, outcome)
 
-    run_all(progress.open, limit, done)
+    run_all(progress.open, site.limit, done)
 
 
 class _Progress:

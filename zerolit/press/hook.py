@@ -16,7 +16,6 @@ from zerolit.press.fences import PageError
 from zerolit.press.page import current, open_page, site
 from zerolit.press.source import read_sources
 
-SECONDS_PER_PAGE = 300  # unless `extra: seconds_per_page` says something else
 NAMES = {"en": "English", "zh": "中文"}
 
 
@@ -55,6 +54,7 @@ def on_config(config):
         if site.draft:
             _forget_book()
         site.start(_root(config))
+        site.limit = config.extra.get("seconds_per_page", type(site).limit)
     else:
         _translate_navigation(config)
     gate.wrap_fences(config.mdx_configs["pymdownx.superfences"]["custom_fences"])
@@ -92,10 +92,9 @@ def _check_notebooks(config) -> None:
 def on_pre_build(config):
     """Read and check all pages, and have their blocks run, before any is rendered."""
     if _language(config) == "en":
-        limit = config.extra.get("seconds_per_page", SECONDS_PER_PAGE)
         with _plain_error():
             site.sources = read_sources(site.root)
-            run_blocks(site, site.sources, limit)
+            run_blocks(site, site.sources)
 
 
 def on_nav(nav, config, files):

@@ -71,6 +71,7 @@ class Site:
     Attributes:
         root: the folder of `mkdocs.yml`.
         draft: whether blocks that ran before need not run again; never true of what is published.
+        limit: seconds that a page may take, in one session and one language.
         sources: the pages by name, such as `en/zero.md`.
         ran: what each block gave, by the page's name and the block's id.
         fresh: the blocks that did run; in a draft, others are taken from its store.
@@ -86,6 +87,7 @@ class Site:
 
     root: Path = Path()
     draft: bool = False
+    limit: float = 300
     sources: "dict[str, Source]" = field(default_factory=dict)
     ran: dict[tuple[str, str], Ran] = field(default_factory=dict)
     fresh: list[tuple[str, str]] = field(default_factory=list)

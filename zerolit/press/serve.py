@@ -124,8 +124,7 @@ def render_again(sources: dict[str, Source]) -> None:
     Raises:
         PageError, MkDocsException: a page that fails.
     """
-    seconds = desk.rendered["en"][0].extra.get("seconds_per_page", 300)
-    run_blocks(site, sources, seconds)
+    run_blocks(site, sources)
     site.sources |= sources
     for name, entry in list(site.ledger.items()):
         if f"en/{entry.page}" in sources:
