@@ -1,0 +1,163 @@
+"""Exercises 1 to 4: the ring, from an index to an all-reduce."""
+
+from collections.abc import Callable
+from typing import Any
+
+from zerolit.comm import collective, judge
+
+from .exercise import Exercise, Wrong
+
+SIZES = (1, 2, 3, 4, 8)
+SECONDS = 5.0  # for a rank program on all sizes
+
+
+def _chunk_to_send(solution: Callable) -> dict[str, Any]:
+    for size in SIZES:
+        for step in range(1, size):
+            for rank in range(size):
+                _one_index(solution(rank, size, step), rank, size, step)
+    return {}
+
+
+def _one_index(got: Any, rank: int, size: int, step: int) -> None:
+    where: dict[str, Any] = {
+        "rank": rank,
+        "size": size,
+        "step": step,
+        "got": repr(got),
+        "last": size - 1,
+    }
+    if type(got) is not int:
+        raise Wrong("no_number", **where)
+    if not 0 <= got < size:
+        raise Wrong("no_chunk", **where)
+    right = (rank - step + 1) % size  # in step 1 its own; then what it has just added to
+    if got != right:
+        raise Wrong("first" if step == 1 else "stale", **where, right=right)
+
+
+CHUNK_TO_SEND = Exercise(
+    1,
+    "chunk-to-send",
+    "chunk_to_send(rank, size, step)",
+    "ring-all-reduce.md#the-invariant",
+    _chunk_to_send,
+    {
+        "right": (
+            "right: on 2, 3, 4 and 8 cards, every card sends what it has just added to",
+            "正确：2、3、4、8 张卡时，每一步每张卡发出的都是它刚刚累加过的那一块",
+        ),
+        "no_number": (
+            "rank {rank} of {size}, step {step}: returns {got}, not the number of a chunk",
+            "{size} 张卡，第 {step} 步，rank {rank}：返回了 {got}，而不是块号",
+        ),
+        "no_chunk": (
+            "rank {rank} of {size}, step {step}: chunk {got} does not exist, they are 0 to {last}; "
+            "the ring is closed: count modulo size",
+            "{size} 张卡，第 {step} 步，rank {rank}：没有第 {got} 块，块号只有 0 到 {last}；"
+            "环是首尾相接的：要对 size 取模",
+        ),
+        "first": (
+            "rank {rank} of {size}, step 1: sends chunk {got}; in step 1 card r sends chunk r, "
+            "so chunk {right}",
+            "{size} 张卡，第 1 步，rank {rank}：发出第 {got} 块；第 1 步 r 号卡发第 r 块，"
+            "应是第 {right} 块",
+        ),
+        "stale": (
+            "rank {rank} of {size}, step {step}: sends chunk {got}; what arrived in the step "
+            "before went into chunk {right}, and that is what must go on",
+            "{size} 张卡，第 {step} 步，rank {rank}：发出第 {got} 块；上一步收到的内容加进了"
+            "第 {right} 块，应当把它传下去",
+        ),
+    },
+)
+
+
+def proved(solution: Callable, goal: str, halves: int, **marks: Any) -> dict[str, Any]:
+    """Prove a rank program that the reader wrote, for all sizes, in a process of its own."""
+    program = collective(goal, pieces=lambda size: size, **marks)(solution)
+    verdict = judge(program, SIZES, seconds=SECONDS)
+    proof = verdict.proof
+    if proof is None:
+        raise Wrong("prover", verdict)
+    what: dict[str, Any] = {
+        "size": proof.size,
+        "steps": proof.steps,
+        "least": halves * (proof.size - 1),
+    }
+    what |= {"sent": str(max(proof.sent)), "bound": str(proof.bound)}
+    if not proof.optimal:
+        raise Wrong("too_much", **what)
+    if proof.steps > what["least"]:
+        raise Wrong("too_slow", **what)
+    return what
+
+
+PROVED = {
+    "right": (
+        "right: proved on 1, 2, 3, 4 and 8 cards; on {size} it takes {steps} steps, and the "
+        "busiest card sends {sent} of the array, the least that is possible",
+        "正确：已对 1、2、3、4、8 张卡证明；{size} 张卡用 {steps} 步，"
+        "发得最多的卡发出整个数组的 {sent}，已是下界",
+    ),
+    "too_much": (
+        "the result is right, but on {size} cards the busiest sends {sent} of the array; "
+        "{bound} is enough",
+        "结果正确，但 {size} 张卡时发得最多的卡发出整个数组的 {sent}；{bound} 就够了",
+    ),
+    "too_slow": (
+        "the result is right, but on {size} cards it takes {steps} steps; {least} are enough: "
+        "send and receive in one swap",
+        "结果正确，但 {size} 张卡用了 {steps} 步；{least} 步就够了：一次 Swap 同时收发",
+    ),
+}
+_ADDED_LAST = (
+    "send on the chunk that you added to last",
+    "应当把刚刚累加过的那一块传下去",
+)
+_FINISHED = (
+    "in the second half pass on finished chunks, first your own, then what has just arrived",
+    "后一半只传已经完成的块：先传自己那一块，再传刚收到的",
+)
+
+
+def _reduce_scatter(solution: Callable) -> dict[str, Any]:
+    return proved(solution, "reduce_scatter", halves=1)
+
+
+def _all_gather(solution: Callable) -> dict[str, Any]:
+    return proved(solution, "all_gather", halves=1, holds=lambda rank, size: (rank + 1) % size)
+
+
+def _all_reduce(solution: Callable) -> dict[str, Any]:
+    return proved(solution, "all_reduce", halves=2)
+
+
+REDUCE_SCATTER = Exercise(
+    2,
+    "reduce-scatter",
+    "reduce_scatter(rank, size, x)",
+    "ring-all-reduce.md#the-program",
+    _reduce_scatter,
+    PROVED,
+    {"poor": _ADDED_LAST, "early": _ADDED_LAST},
+)
+ALL_GATHER = Exercise(
+    3,
+    "all-gather",
+    "all_gather(rank, size, x)",
+    "ring-all-reduce.md#the-program",
+    _all_gather,
+    PROVED,
+    {"poor": _FINISHED, "early": _FINISHED, "lost": _FINISHED},
+)
+ALL_REDUCE = Exercise(
+    4,
+    "all-reduce",
+    "all_reduce(rank, size, x)",
+    "ring-all-reduce.md#the-program",
+    _all_reduce,
+    PROVED,
+    {"poor": _FINISHED, "early": _ADDED_LAST, "lost": _FINISHED},
+    needs=("reduce-scatter", "all-gather"),
+)
