@@ -41,7 +41,6 @@ hooks: ["{ROOT}/zerolit/press/hook.py"]
 plugins:
   search: {{}}
   markdown-exec: {{}}
-  mkdocs-jupyter: {{execute: true, allow_errors: false, cache: false, include: ["*.py"]}}
 markdown_extensions:
   attr_list: {{}}
   pymdownx.snippets: {{check_paths: true}}

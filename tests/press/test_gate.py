@@ -164,18 +164,17 @@ def test_another_heading_id_in_chinese(tiny):
     fails(tiny, "index.md: heading ids differ between the languages: home and house")
 
 
-@pytest.mark.parametrize("setting", ["execute: false", "allow_errors: true", "cache: true"])
-def test_notebook_settings_that_show_what_did_not_run(tiny, setting):
-    text = (tiny.root / "mkdocs.yml").read_text()
-    name, value = setting.split(": ")
-    other = {"true": "false", "false": "true"}[value]
-    (tiny.root / "mkdocs.yml").write_text(text.replace(f"{name}: {other}", setting))
-    fails(tiny, f"mkdocs-jupyter: {name} is {value.title()}")
+def test_a_page_that_is_made(tiny):
+    (tiny.root / "docs/en/made.md").write_text("<!-- made: tests.press.made.page lab -->\n")
+    (tiny.root / "docs/zh/made.md").write_text("<!-- made: tests.press.made.page lab -->\n")
+    build_site(tiny.root)
+    assert "The word is lab." in tiny.page("en", "made.html")
+    assert "这个词是 lab。" in tiny.page("zh", "made.html")
 
 
-def test_a_notebook_that_raises(tiny):
-    tiny.write("# %%\n1 / 0\n", "lab.py")
-    fails(tiny, "ZeroDivisionError")
+def test_a_page_that_cannot_be_made(tiny):
+    tiny.write("<!-- made: tests.press.made.nothing lab -->\n", "made.md")
+    fails(tiny, "en/made.md: it cannot be made: module 'tests.press.made' has no attribute")
 
 
 def mkdocs(tiny, *flags):

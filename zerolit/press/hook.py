@@ -10,7 +10,7 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import CombinedEvent, event_priority
 
-from zerolit.press import early, finish, formulas, gate, head, polish, searching, serve
+from zerolit.press import early, finish, formulas, gate, head, made, polish, searching, serve
 from zerolit.press.blocks import run_blocks
 from zerolit.press.fences import PageError
 from zerolit.press.page import current, open_page, site
@@ -59,13 +59,12 @@ def on_config(config):
         _translate_navigation(config)
     gate.wrap_fences(config.mdx_configs["pymdownx.superfences"]["custom_fences"])
     config.mdx_configs["pymdownx.snippets"]["base_path"] = [str(_root(config))]
-    _check_notebooks(config)
     return config
 
 
 def _forget_book() -> None:
-    """Have the functions of late pages imported as they are now, not as `serve` found them."""
-    for name in [name for name in sys.modules if name.startswith("zerolit.book")]:
+    """Have the functions of made and late pages imported as they are now, not as `serve` found them."""
+    for name in [name for name in sys.modules if name.startswith(("zerolit.book", "zerolit.labs"))]:
         del sys.modules[name]
 
 
@@ -78,15 +77,6 @@ def _translate_navigation(config) -> None:
         else entry
         for entry in config.nav or []
     ] or None
-
-
-def _check_notebooks(config) -> None:
-    """mkdocs-jupyter shows a notebook that raised, or an old result, unless it is told not to."""
-    plugin = config.plugins.get("mkdocs-jupyter")
-    wanted = {"execute": True, "allow_errors": False, "cache": False}
-    for name, value in wanted.items() if plugin else ():
-        if plugin.config[name] != value:
-            raise PluginError(f"mkdocs-jupyter: {name} is {plugin.config[name]}; must be {value}")
 
 
 def on_pre_build(config):
@@ -104,12 +94,18 @@ def on_nav(nav, config, files):
     serve.desk.nav[_language(config)] = nav
 
 
+def on_page_read_source(page, config):
+    """Render the text that was read when the build began, also of a page that is made."""
+    with _plain_error():
+        return made.page_text(site.root, _language(config), page.file.src_uri)
+
+
 def on_page_markdown(markdown, page, config, files):
     """Start with nothing named, and write what is known of all pages."""
     name = f"{_language(config)}/{page.file.src_uri}"
     open_page(name, _language(config))
     with _plain_error():
-        return early.fill_in(site, name, markdown) if name.endswith(".md") else markdown
+        return early.fill_in(site, name, markdown)
 
 
 def on_page_content(html, page, config, files):

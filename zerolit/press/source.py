@@ -8,6 +8,7 @@ from mkdocs.utils.meta import get_data
 
 from .fences import Fence, PageError
 from .gate import check_markdown, check_twins
+from .made import page_text
 
 LANGUAGES = ("en", "zh")
 
@@ -48,9 +49,9 @@ def read_source(root: Path, language: str, uri: str) -> Source:
     """Read and check one page.
 
     Raises:
-        PageError: a bad fence, or a heading without an explicit id.
+        PageError: a bad fence, a heading without an explicit id, a page that cannot be made.
     """
-    text = (root / "docs" / language / uri).read_text(encoding="utf-8-sig")
+    text = page_text(root, language, uri)
     markdown, meta = get_data(text)
     above = text.count("\n", 0, max(text.find(markdown.strip()), 0))  # front matter
     checked = check_markdown(f"{language}/{uri}", "\n" * above + markdown.lstrip("\n"))

@@ -1,0 +1,72 @@
+"""The site's page of a lab: its questions, and the solved cells folded behind them."""
+
+import ast
+from textwrap import indent
+
+from zerolit.exercises import Exercise
+from zerolit.exercises.programs import source
+from zerolit.exercises.texts import text_of
+
+from .lab import LABS, Code, Lab, Prose, Task, read_lab
+from .words import say
+
+_HIDE = "  # markdown-exec: hide"
+
+
+def page(language: str, name: str) -> str:
+    """The Markdown of a lab's page, for the press to run and to render.
+
+    Raises:
+        ValueError: there is no such lab.
+    """
+    lab = read_lab(name, language)
+    meta, text = lab.front
+    number = LABS.index(name) + 1
+    opening = f"---\n{meta}---\n{text}\n\n{say('open', language, name=name, n=number)}"
+    return "\n\n".join([opening, *(_cell(lab, cell) for cell in lab.cells[1:])]) + "\n"
+
+
+def _cell(lab: Lab, cell: Prose | Code | Task) -> str:
+    if isinstance(cell, Prose):
+        return cell.text
+    if isinstance(cell, Code):
+        return _block(lab.name, cell.id, shown(cell.text))
+    return _task(lab, cell.exercise)
+
+
+def _block(session: str, name: str, code: str) -> str:
+    head = f'```python exec="true" id="{name}" session="{session}" source="above"'
+    return f"{head}\n{code}\n```"
+
+
+def shown(code: str) -> str:
+    """The code, with its last expression printed as a notebook would show it."""
+    last = ast.parse(code).body[-1]
+    if not isinstance(last, ast.Expr):
+        return code
+    expression = ast.get_source_segment(code, last)
+    lines = [f"from zerolit.book.labs import shown{_HIDE}", f"print(shown({expression})){_HIDE}"]
+    return "\n".join([code, *lines])
+
+
+def _task(lab: Lab, exercise: Exercise) -> str:
+    language, text = lab.language, text_of(exercise, lab.language)
+    title = f"## {exercise.number}. {text.title} {{ #{exercise.name} }}"
+    place = say("belongs", language, place=exercise.place)
+    predict = f"**{say('predict', language)}:** {text.predict}"
+    start = f"{say('start', language)}\n\n```python\n{source(exercise, 'skeletons').strip()}\n```"
+    hints = [
+        _folded("tip", say("hint", language, n=n), hint) for n, hint in enumerate(text.hints, 1)
+    ]
+    solved = _folded("success", say("solution", language), _solved(lab, exercise, text.point))
+    return "\n\n".join([title, f"{text.question} {place}", predict, start, *hints, solved])
+
+
+def _folded(kind: str, title: str, text: str) -> str:
+    return f'??? {kind} "{title}"\n\n{indent(text, "    ")}'
+
+
+def _solved(lab: Lab, exercise: Exercise, point: str) -> str:
+    verdict = f'print(judged("{exercise.name}", {exercise.function})){_HIDE}'
+    code = [source(exercise, "solutions").strip(), f"from zerolit.book.labs import judged{_HIDE}"]
+    return f"{_block(lab.name, exercise.name, chr(10).join([*code, verdict]))}\n\n{point}"

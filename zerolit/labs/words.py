@@ -1,0 +1,25 @@
+"""What labs say in every exercise, in English and in Chinese."""
+
+WORDS = {
+    "predict": ("Before you start, write down", "动手之前，先写下"),
+    "hint": ("Hint {n}", "提示 {n}"),
+    "solution": ("A solution, and what the judge says of it", "一种解法，以及评判结果"),
+    "start": ("Start from here:", "从这里开始："),
+    "judged": ("The judge says of this:", "对它的评判："),
+    "open": (
+        "[Download the notebook]({name}.ipynb){{ download }}, or copy it with `zerolit lab {n}`. "
+        "This page shows it solved, folded behind each question.",
+        "[下载 notebook]({name}.ipynb){{ download }}，或用 `zerolit lab {n} --lang zh` 复制一份。"
+        "本页是解好的版本，答案都折叠在题目后面。",
+    ),
+    "belongs": ("It belongs to [this section]({place}).", "相关内容见[这一节]({place})。"),
+    "processes": (
+        "The same on real processes of this machine:",
+        "同一个解法，在本机的真实进程上：",
+    ),
+}
+
+
+def say(key: str, language: str, **what: object) -> str:
+    """A sentence in `"en"` or `"zh"`, filled in."""
+    return WORDS[key][("en", "zh").index(language)].format(**what)
