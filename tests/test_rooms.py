@@ -23,6 +23,7 @@ KNOWS = {  # and itself
     "zero": {"comm", "gpt"},
     "engine": {"zero", "comm", "gpt"},
     "exercises": {"comm", "gpt", "plan", "zero", "engine"},
+    "labs": {"exercises"},
     "book": {"comm", "gpt", "plan", "press", "zero", "engine", "exercises"},
     "bench": {"comm", "gpt", "press", "zero", "engine"},
 }

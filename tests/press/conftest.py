@@ -22,6 +22,7 @@ PAGES = [
     "when-a-rank-dies",
     "order-of-the-sum",
     "your-own",
+    "lab-ring",
     "glossary",
     "where-next",
     "reproduce",

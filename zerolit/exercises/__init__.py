@@ -6,6 +6,6 @@ programs go to the prover; what is stored and sent is counted; nothing is timed.
 
 from .catalogue import NAMES, find
 from .check import check
-from .exercise import Exercise, Verdict, speak
+from .exercise import Exercise, Verdict, speak, spoken
 
-__all__ = ["NAMES", "Exercise", "Verdict", "check", "find", "speak"]
+__all__ = ["NAMES", "Exercise", "Verdict", "check", "find", "speak", "spoken"]

@@ -147,6 +147,11 @@ def speak(language: str) -> None:
     _spoken = language
 
 
+def spoken() -> str:
+    """The language in which verdicts are told."""
+    return _spoken
+
+
 def _index(language: str) -> int:
     if language not in LANGUAGES:
         raise ValueError(f"language is {language!r}; it must be one of {', '.join(LANGUAGES)}")

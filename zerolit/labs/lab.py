@@ -6,14 +6,7 @@ from importlib.resources import files
 
 from zerolit.exercises import Exercise, find
 
-LABS = (
-    "lab-ring",
-    "lab-wall",
-    "lab-zero",
-    "lab-hooks",
-    "lab-processes",
-    "lab-break-it",
-)
+LABS = ("lab-ring",)
 _CELL = re.compile(
     r"^<!-- exercise: (?P<exercise>[\w-]+) -->$"
     r"|^```python (?P<id>[\w-]+)\n(?P<code>.*?)^```$",
@@ -30,7 +23,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Code:
-    """A cell that is the same in both languages; its last expression is shown."""
+    """A cell that is the same in both languages; a notebook's `display` is a page's `print`."""
 
     id: str
     text: str

@@ -14,11 +14,16 @@ from zerolit.exercises import Exercise
 from zerolit.exercises.programs import source
 from zerolit.exercises.texts import text_of
 
-from .lab import Code, Lab, Prose
+from .lab import LABS, Code, Lab, Prose, read_lab
 from .words import say
 
 _ID = re.compile(r" *\{ *#[\w-]+ *\}")  # of a heading
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)[^)]*\)(\{[^}]*\})?")  # within the site
+
+
+def notebooks(language: str) -> dict[str, str]:
+    """All notebooks in one language, by the names of their files: the site offers them."""
+    return {f"{name}.ipynb": notebook(read_lab(name, language)) for name in LABS}
 
 
 def notebook(lab: Lab, kind: str = "skeletons") -> str:

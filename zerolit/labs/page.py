@@ -1,6 +1,5 @@
 """The site's page of a lab: its questions, and the solved cells folded behind them."""
 
-import ast
 from textwrap import indent
 
 from zerolit.exercises import Exercise
@@ -30,23 +29,13 @@ def _cell(lab: Lab, cell: Prose | Code | Task) -> str:
     if isinstance(cell, Prose):
         return cell.text
     if isinstance(cell, Code):
-        return _block(lab.name, cell.id, shown(cell.text))
+        return _block(lab.name, cell.id, f"display = print{_HIDE}\n{cell.text}")
     return _task(lab, cell.exercise)
 
 
 def _block(session: str, name: str, code: str) -> str:
     head = f'```python exec="true" id="{name}" session="{session}" source="above"'
     return f"{head}\n{code}\n```"
-
-
-def shown(code: str) -> str:
-    """The code, with its last expression printed as a notebook would show it."""
-    last = ast.parse(code).body[-1]
-    if not isinstance(last, ast.Expr):
-        return code
-    expression = ast.get_source_segment(code, last)
-    lines = [f"from zerolit.book.labs import shown{_HIDE}", f"print(shown({expression})){_HIDE}"]
-    return "\n".join([code, *lines])
 
 
 def _task(lab: Lab, exercise: Exercise) -> str:
@@ -69,4 +58,6 @@ def _folded(kind: str, title: str, text: str) -> str:
 def _solved(lab: Lab, exercise: Exercise, point: str) -> str:
     verdict = f'print(judged("{exercise.name}", {exercise.function})){_HIDE}'
     code = [source(exercise, "solutions").strip(), f"from zerolit.book.labs import judged{_HIDE}"]
-    return f"{_block(lab.name, exercise.name, chr(10).join([*code, verdict]))}\n\n{point}"
+    return (
+        f"{_block(lab.name, f'{exercise.name}-solved', chr(10).join([*code, verdict]))}\n\n{point}"
+    )

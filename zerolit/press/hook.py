@@ -9,6 +9,7 @@ from pathlib import Path
 from mkdocs.config import load_config
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import CombinedEvent, event_priority
+from mkdocs.structure.files import File
 
 from zerolit.press import early, finish, formulas, gate, head, made, polish, searching, serve
 from zerolit.press.blocks import run_blocks
@@ -63,7 +64,7 @@ def on_config(config):
 
 
 def _forget_book() -> None:
-    """Have the functions of made and late pages imported as they are now, not as `serve` found them."""
+    """Have what made and late pages call imported as it is now, not as `serve` found it."""
     for name in [name for name in sys.modules if name.startswith(("zerolit.book", "zerolit.labs"))]:
         del sys.modules[name]
 
@@ -85,6 +86,15 @@ def on_pre_build(config):
         with _plain_error():
             site.sources = read_sources(site.root)
             run_blocks(site, site.sources)
+
+
+def on_files(files, config):
+    """Add the files that are made, such as the labs' notebooks."""
+    with _plain_error():
+        found = made.files(config.extra.get("files", []), _language(config))
+    for name, text in found.items():
+        files.append(File.generated(config, name, content=text))
+    return files
 
 
 def on_nav(nav, config, files):

@@ -6,4 +6,4 @@ def all_gather(rank, size, x):
     right, left = (rank + 1) % size, (rank - 1) % size
     for step in range(1, size):
         send, receive = rank, rank  # which chunks?
-        x[receive] = yield Swap(x[send], to=right, frm=left, like=x[receive], chunk=send)
+        x[receive] = yield Swap(x[send], right, left, x[receive], send)

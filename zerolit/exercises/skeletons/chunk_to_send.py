@@ -1,3 +1,3 @@
 def chunk_to_send(rank: int, size: int, step: int) -> int:
-    """The chunk that `rank` of `size` sends in `step` 1, 2, … of the reduce-scatter."""
+    """The chunk that `rank` sends in `step` 1, 2, … of the reduce-scatter."""
     return rank

@@ -2,9 +2,9 @@ from zerolit.comm import Swap
 
 
 def reduce_scatter(rank, size, x):
-    """Sum each of the chunks x[0] … x[size - 1] over the ranks; return the one you finish."""
+    """Sum each chunk of x over the ranks; return the one you finish."""
     right, left = (rank + 1) % size, (rank - 1) % size
     for step in range(1, size):
         send, receive = rank, rank  # which chunks?
-        x[receive] += yield Swap(x[send], to=right, frm=left, like=x[receive], chunk=send)
+        x[receive] += yield Swap(x[send], right, left, x[receive], send)
     return rank

@@ -1,4 +1,4 @@
 def all_reduce(rank, size, x):
-    """Sum every chunk over the ranks, on every rank: by your reduce_scatter and all_gather."""
+    """Sum every chunk over the ranks, on every rank."""
     yield from reduce_scatter(rank, size, x)  # (p-1)/p of the array sent
     yield from all_gather(rank, size, x)  # (p-1)/p more

@@ -3,7 +3,7 @@ from zerolit.zero import FlatAdamW
 
 
 def zero1(rank, size, parameters, gradient, kept):
-    """One step on whole vectors [n]; what must last until the next step goes into `kept`."""
+    """One step on whole vectors [n]; `kept` lasts until the next step."""
     mine = yield from reduce_scatter(rank, size, gradient)
     share = cut(parameters, size)[rank]  # a view
     if "adamw" not in kept:
