@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -115,11 +116,9 @@ def check_site(root: Path, on_page: OnPage | None = None) -> Built:
 def _scratch(root: Path) -> Iterator[Path]:
     """A folder beside the site, for one build at a time; what a killed build left is put right."""
     descriptor = os.open(root, os.O_RDONLY)  # the lock goes with the process, however it ends
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not _locked(descriptor):
         os.close(descriptor)
-        raise BuildFailed(f"another build of {root} is running; wait until it has ended") from None
+        raise BuildFailed(f"another build of {root} is running; wait until it has ended")
     try:
         _clean_up(root)
         scratch = Path(tempfile.mkdtemp(prefix=".site-", dir=root))
@@ -131,6 +130,19 @@ def _scratch(root: Path) -> Iterator[Path]:
         raise BuildFailed(f"the site could not be written: {error}") from error
     finally:
         os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    """Take the lock; a killed build's worker may still hold it for the moment of its start."""
+    end = time.monotonic() + 1
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except OSError:
+            if time.monotonic() > end:
+                return False
+        time.sleep(0.02)
 
 
 def _clean_up(root: Path) -> None:
