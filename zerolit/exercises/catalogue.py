@@ -9,7 +9,12 @@ _WHERE = {
     "reduce-scatter": "ring.REDUCE_SCATTER",
     "all-gather": "ring.ALL_GATHER",
     "all-reduce": "ring.ALL_REDUCE",
+    "broadcast": "trees.BROADCAST",
+    "cost": "costs.COST",
+    "wall": "costs.WALL",
     "zero1": "shards.ZERO1",
+    "two-level": "trees.TWO_LEVEL",
+    "culprit": "culprits.CULPRIT",
 }
 NAMES = tuple(_WHERE)
 

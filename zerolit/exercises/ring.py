@@ -3,12 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from zerolit.comm import collective, judge
-
 from .exercise import Exercise, Wrong
-
-SIZES = (1, 2, 3, 4, 8)
-SECONDS = 5.0  # for a rank program on all sizes
+from .proof import PROVED, SIZES, proved
 
 
 def _chunk_to_send(solution: Callable) -> dict[str, Any]:
@@ -73,44 +69,6 @@ CHUNK_TO_SEND = Exercise(
 )
 
 
-def proved(solution: Callable, goal: str, halves: int, **marks: Any) -> dict[str, Any]:
-    """Prove a rank program that the reader wrote, for all sizes, in a process of its own."""
-    program = collective(goal, pieces=lambda size: size, **marks)(solution)
-    verdict = judge(program, SIZES, seconds=SECONDS)
-    proof = verdict.proof
-    if proof is None:
-        raise Wrong("prover", verdict)
-    what: dict[str, Any] = {
-        "size": proof.size,
-        "steps": proof.steps,
-        "least": halves * (proof.size - 1),
-    }
-    what |= {"sent": str(max(proof.sent)), "bound": str(proof.bound)}
-    if not proof.optimal:
-        raise Wrong("too_much", **what)
-    if proof.steps > what["least"]:
-        raise Wrong("too_slow", **what)
-    return what
-
-
-PROVED = {
-    "right": (
-        "right: proved on 1, 2, 3, 4 and 8 cards; on {size} it takes {steps} steps, and the "
-        "busiest card sends {sent} of the array, the least that is possible",
-        "正确：已对 1、2、3、4、8 张卡证明；{size} 张卡用 {steps} 步，"
-        "发得最多的卡发出整个数组的 {sent}，已是下界",
-    ),
-    "too_much": (
-        "the result is right, but on {size} cards the busiest sends {sent} of the array; "
-        "{bound} is enough",
-        "结果正确，但 {size} 张卡时发得最多的卡发出整个数组的 {sent}；{bound} 就够了",
-    ),
-    "too_slow": (
-        "the result is right, but on {size} cards it takes {steps} steps; {least} are enough: "
-        "send and receive in one swap",
-        "结果正确，但 {size} 张卡用了 {steps} 步；{least} 步就够了：一次 Swap 同时收发",
-    ),
-}
 _ADDED_LAST = (
     "send on the chunk that you added to last",
     "应当把刚刚累加过的那一块传下去",
@@ -121,16 +79,21 @@ _FINISHED = (
 )
 
 
+def _once(size: int) -> int:
+    """The steps of one way round the ring."""
+    return size - 1
+
+
 def _reduce_scatter(solution: Callable) -> dict[str, Any]:
-    return proved(solution, "reduce_scatter", halves=1)
+    return proved(solution, "reduce_scatter", _once)
 
 
 def _all_gather(solution: Callable) -> dict[str, Any]:
-    return proved(solution, "all_gather", halves=1, holds=lambda rank, size: (rank + 1) % size)
+    return proved(solution, "all_gather", _once, holds=lambda rank, size: (rank + 1) % size)
 
 
 def _all_reduce(solution: Callable) -> dict[str, Any]:
-    return proved(solution, "all_reduce", halves=2)
+    return proved(solution, "all_reduce", lambda size: 2 * (size - 1))
 
 
 REDUCE_SCATTER = Exercise(
