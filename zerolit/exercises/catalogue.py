@@ -12,7 +12,11 @@ _WHERE = {
     "broadcast": "trees.BROADCAST",
     "cost": "costs.COST",
     "wall": "costs.WALL",
+    "mean-loss": "averages.MEAN_LOSS",
+    "data-parallel": "averages.DATA_PARALLEL",
+    "adamw-slice": "updates.ADAMW_SLICE",
     "zero1": "shards.ZERO1",
+    "clip": "updates.CLIP",
     "two-level": "trees.TWO_LEVEL",
     "culprit": "culprits.CULPRIT",
 }
