@@ -39,3 +39,13 @@ class Answer:
 def judged(exercise: str, text: str, engine: str = "simulated"):
     """The verdict on a text."""
     return check(exercise, programs.load(find(exercise), text), engine)
+
+
+def skeleton(exercise: str) -> str:
+    """What the reader starts from: it runs, and is wrong."""
+    return programs.source(find(exercise), "skeletons")
+
+
+def solution(exercise: str) -> str:
+    """Ours."""
+    return programs.source(find(exercise), "solutions")

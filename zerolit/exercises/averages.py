@@ -27,7 +27,7 @@ def cases(engine: str) -> Sequence[tuple[int, int]]:
 
 # Exercise 8
 
-TOKENS = (2, 5, 1, 0, 3, 4, 7, 6)  # of each rank
+TOKENS = (5, 2, 1, 0, 3, 4, 7, 6)  # of each rank
 
 
 def losses_of(rank: int) -> Tensor:

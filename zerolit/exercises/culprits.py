@@ -88,7 +88,8 @@ def _refuse(got: Any, told: list[Report], culprit: int) -> None:
         raise Wrong("no_rank", **what, last=len(told) - 1)
     doing, peer = told[got]
     if doing == "waits":
-        raise Wrong("victim", **what, peer=peer)
+        kind = "victim" if peer == culprit else "victims_victim"
+        raise Wrong(kind, **what, peer=peer)
     raise Wrong("nobody_waits", **what)
 
 
@@ -118,6 +119,10 @@ CULPRIT = Exercise(
             "{reports}：返回了 {got}，而不是 0 到 {last} 之间的 rank 编号",
         ),
         "victim": (
+            "{reports}: rank {got} only waits for rank {peer}, and that one is at fault",
+            "{reports}：rank {got} 只是在等 rank {peer}，出错的是后者",
+        ),
+        "victims_victim": (
             "{reports}: rank {got} only waits, for rank {peer}; follow on whom that one waits, to "
             "rank {culprit}",
             "{reports}：rank {got} 只是在等 rank {peer}；再看后者在等谁，一路追到 rank {culprit}",

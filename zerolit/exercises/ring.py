@@ -73,6 +73,14 @@ _ADDED_LAST = (
     "send on the chunk that you added to last",
     "应当把刚刚累加过的那一块传下去",
 )
+_WHICH = (
+    "it must go where your left neighbour has it: into the chunk of the same number",
+    "收到的是左邻的哪一块，就应放进编号相同的那一块",
+)
+_ADD_FIRST = (
+    "first add up, then hand round: only a finished chunk may replace another",
+    "先求和，再分发：只有已完成的块才可以覆盖别的块",
+)
 _FINISHED = (
     "in the second half pass on finished chunks, first your own, then what has just arrived",
     "后一半只传已经完成的块：先传自己那一块，再传刚收到的",
@@ -103,7 +111,7 @@ REDUCE_SCATTER = Exercise(
     "ring-all-reduce.md#the-program",
     _reduce_scatter,
     PROVED,
-    {"poor": _ADDED_LAST, "early": _ADDED_LAST},
+    {"poor": _ADDED_LAST, "early": _ADDED_LAST, "mixed": _WHICH},
 )
 ALL_GATHER = Exercise(
     3,
@@ -112,7 +120,7 @@ ALL_GATHER = Exercise(
     "ring-all-reduce.md#the-program",
     _all_gather,
     PROVED,
-    {"poor": _FINISHED, "early": _FINISHED, "lost": _FINISHED},
+    {"poor": _FINISHED, "early": _FINISHED, "lost": _FINISHED, "mixed": _WHICH},
 )
 ALL_REDUCE = Exercise(
     4,
@@ -121,6 +129,6 @@ ALL_REDUCE = Exercise(
     "ring-all-reduce.md#the-program",
     _all_reduce,
     PROVED,
-    {"poor": _FINISHED, "early": _ADDED_LAST, "lost": _FINISHED},
+    {"poor": _FINISHED, "early": _ADDED_LAST, "lost": _ADD_FIRST},
     needs=("reduce-scatter", "all-gather"),
 )
