@@ -96,6 +96,15 @@ def test_every_rank_out_of_range_is_told(peer, half):
         run(lost, 2)
 
 
+@pytest.mark.parametrize("what", [None, (1, 2)], ids=str)
+def test_what_is_no_swap_is_refused(what):
+    def program(rank, size, x):
+        yield what
+
+    with pytest.raises(ProtocolError, match="rank 0, step 1: yields .*; a rank program may only"):
+        simulate(program, [np.zeros(1), np.zeros(1)])
+
+
 def test_a_misfit_tells_both_sizes_and_dtypes():
     def program(rank, size, x):
         if rank == 1:

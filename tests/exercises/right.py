@@ -401,4 +401,68 @@ def clip(rank, size, share, max_norm):
     norm = float(squares) ** 0.5
     share.div_(max(norm / max_norm, 1.0))
 """,
+    ("zero1", "the skeleton's order, by setdefault"): """
+from zerolit.exercises import given
+from zerolit.zero import FlatAdamW
+
+
+def zero1(rank, size, parameters, gradient, kept):
+    summed = yield from given.reduce_scatter(rank, size, gradient)
+    mine = given.cut(parameters, size)[rank]
+    kept.setdefault("optimizer", FlatAdamW(len(mine))).step(mine, summed)
+    yield from given.all_gather(rank, size, parameters)
+""",
+    ("zero1", "AdamW by hand, m and v kept"): """
+import torch
+
+from zerolit.comm import Chunks, ring
+
+
+LR, WD, B1, B2, EPS = 3e-3, 0.1, 0.9, 0.95, 1e-8
+
+
+def zero1(rank, size, parameters, gradient, kept):
+    shards = Chunks(gradient.tensor_split(size))
+    yield from ring.reduce_scatter(rank, size, shards, owner=0)
+    g, p = shards[rank], parameters.tensor_split(size)[rank]
+    if not kept:
+        kept.update(m=torch.zeros_like(g), v=torch.zeros_like(g), t=0)
+    kept["t"] += 1
+    m, v, t = kept["m"], kept["v"], kept["t"]
+    p.mul_(1 - LR * WD)
+    m.lerp_(g, 1 - B1)
+    v.mul_(B2).addcmul_(g, g, value=1 - B2)
+    p.addcdiv_(m, (v.sqrt() / (1 - B2**t) ** 0.5).add_(EPS), value=-LR / (1 - B1**t))
+    yield from ring.all_gather(rank, size, Chunks(parameters.tensor_split(size)), owner=0)
+""",
+    ("zero1", "torch's own AdamW on the slice"): """
+import torch
+
+from zerolit.exercises.given import all_gather, cut, reduce_scatter
+
+
+def zero1(rank, size, parameters, gradient, kept):
+    if not kept:
+        kept["slice"] = torch.nn.Parameter(cut(parameters, size)[rank])
+        kept["adamw"] = torch.optim.AdamW([kept["slice"]], 3e-3, (0.9, 0.95), 1e-8, 0.1)
+    kept["slice"].grad = yield from reduce_scatter(rank, size, gradient)
+    kept["adamw"].step()
+    kept["slice"].grad = None
+    yield from all_gather(rank, size, parameters)
+""",
+    ("zero1", "the other way round the ring"): """
+from zerolit.comm import Chunks, ring
+from zerolit.zero import FlatAdamW
+
+
+def zero1(rank, size, parameters, gradient, kept):
+    shards = Chunks(gradient.tensor_split(size))
+    yield from ring.reduce_scatter(rank, size, shards, direction=-1, owner=0)
+    mine = parameters.tensor_split(size)[rank]
+    if "adamw" not in kept:
+        kept["adamw"] = FlatAdamW(len(mine))
+    kept["adamw"].step(mine, shards[rank])
+    slices = Chunks(parameters.tensor_split(size))
+    yield from ring.all_gather(rank, size, slices, direction=-1, owner=0)
+""",
 }

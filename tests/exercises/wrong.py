@@ -893,4 +893,161 @@ def clip(rank, size, share, max_norm):
     share.mul_(torch.clamp(max_norm / (whole.norm() + 1e-6), max=1.0))
 """,
     ),
+    Answer(
+        "zero1",
+        "the skeleton: an optimizer of the whole",
+        "the parameters are right, but rank 0 of 2 holds 18 numbers after the step; 12 are enough: 6 parameters, and m and v for its own 3 only",
+        "参数正确，但 2 个 rank 时 rank 0 在一步之后存 18 个数；12 个就够：6 个参数，加上自己那 3 个参数的 m 和 v",
+        text=skeleton("zero1"),
+    ),
+    Answer(
+        "zero1",
+        "its own gradient alone",
+        "2 ranks, step 1: rank 0 updates by its own gradient alone; sum it over the ranks first",
+        "2 个 rank，第 1 步：rank 0 只用自己的梯度更新；应先在各 rank 间求和",
+        old="""    mine = yield from reduce_scatter(rank, size, gradient)
+""",
+        new="""    mine = cut(gradient, size)[rank]
+""",
+    ),
+    Answer(
+        "zero1",
+        "no all-gather",
+        "2 ranks, step 1: rank 0 has new parameters in some slices and the old ones in the others; gather what the other ranks updated",
+        "2 个 rank，第 1 步：rank 0 的参数只有部分切片是新的，其余还是旧的；要把其他 rank 更新好的切片收集过来",
+        old="""    yield from all_gather(rank, size, parameters)
+""",
+        new="",
+    ),
+    Answer(
+        "zero1",
+        "nobody gathers, all keep the whole updated by their own gradient",
+        "2 ranks, step 1: rank 0 updates by its own gradient alone; sum it over the ranks first",
+        "2 个 rank，第 1 步：rank 0 只用自己的梯度更新；应先在各 rank 间求和",
+        text="""from zerolit.zero import FlatAdamW
+
+
+def zero1(rank, size, parameters, gradient, kept):
+    adamw = kept.setdefault("adamw", FlatAdamW(len(parameters)))
+    adamw.step(parameters, gradient)
+    yield from ()
+""",
+    ),
+    Answer(
+        "zero1",
+        "a slice off by one",
+        "2 ranks, step 1: the parameters of rank 0 did not change; update its own slice of them, in place",
+        "2 个 rank，第 1 步：rank 0 的参数没有变；要就地更新它自己的那一片",
+        old="cut(parameters, size)[rank]",
+        new="cut(parameters, size)[(rank + 1) % size]",
+    ),
+    Answer(
+        "zero1",
+        "a new optimizer in every step",
+        "2 ranks: step 1 is right, step 2 of rank 0 is not; m and v must stay from one step to the next",
+        "2 个 rank：第 1 步正确，rank 0 的第 2 步不对；m 和 v 要从上一步保留到下一步",
+        old="""    if "adamw" not in kept:
+        kept["adamw"] = FlatAdamW(len(share))
+""",
+        new="""    kept["adamw"] = FlatAdamW(len(share))
+""",
+    ),
+    Answer(
+        "zero1",
+        "an all-reduce, then its slice",
+        "the parameters are right, but 2 ranks send 36 numbers; 24 are enough: nobody needs the whole sum of the gradients",
+        "参数正确，但 2 个 rank 共发送 36 个数；24 个就够：谁都不需要完整的梯度和",
+        text="""from zerolit.exercises.given import all_gather, all_reduce, cut
+from zerolit.zero import FlatAdamW
+
+
+def zero1(rank, size, parameters, gradient, kept):
+    yield from all_reduce(rank, size, gradient)
+    mine = cut(gradient, size)[rank]
+    share = cut(parameters, size)[rank]
+    adamw = kept.setdefault("adamw", FlatAdamW(len(share)))
+    adamw.step(share, mine)
+    yield from all_gather(rank, size, parameters)
+""",
+    ),
+    Answer(
+        "zero1",
+        "states of the whole, of which a slice is used",
+        "the parameters are right, but rank 0 of 2 holds 18 numbers after the step; 12 are enough: 6 parameters, and m and v for its own 3 only",
+        "参数正确，但 2 个 rank 时 rank 0 在一步之后存 18 个数；12 个就够：6 个参数，加上自己那 3 个参数的 m 和 v",
+        text="""import torch
+
+from zerolit.exercises.given import all_gather, cut, reduce_scatter
+from zerolit.zero import FlatAdamW
+
+
+def zero1(rank, size, parameters, gradient, kept):
+    mine = yield from reduce_scatter(rank, size, gradient)
+    share = cut(parameters, size)[rank]
+    adamw = kept.setdefault("adamw", FlatAdamW(len(parameters)))
+    whole = torch.zeros_like(parameters)
+    updated = parameters.clone()
+    cut(whole, size)[rank].copy_(mine)
+    adamw.step(updated, whole)
+    share.copy_(cut(updated, size)[rank])
+    yield from all_gather(rank, size, parameters)
+""",
+    ),
+    Answer(
+        "zero1",
+        "the updated slice is a copy",
+        "2 ranks, step 1: the parameters of rank 0 did not change; update its own slice of them, in place",
+        "2 个 rank，第 1 步：rank 0 的参数没有变；要就地更新它自己的那一片",
+        old="cut(parameters, size)[rank]",
+        new="cut(parameters, size)[rank].clone()",
+    ),
+    Answer(
+        "zero1",
+        "through a global, past the messages",
+        "the result is right, but on 2 ranks only 16 numbers were sent, and 24 is the least: something arrived that no message brought",
+        "结果正确，但 2 个 rank 总共只发送了 16 个数，而下界是 24：有内容不是由消息送来的",
+        text="""import torch
+
+from zerolit.exercises.given import all_reduce, cut
+from zerolit.zero import FlatAdamW
+
+SEEN = {}
+
+
+def zero1(rank, size, parameters, gradient, kept):
+    SEEN[rank] = gradient
+    yield from all_reduce(rank, size, torch.zeros(size))
+    total = sum(SEEN[r] for r in range(size))
+    share = cut(parameters, size)[rank]
+    adamw = kept.setdefault("adamw", FlatAdamW(len(share)))
+    adamw.step(share, cut(total, size)[rank])
+    SEEN[-1 - rank] = share
+    yield from all_reduce(rank, size, torch.zeros(size))
+    for r in range(size):
+        cut(parameters, size)[r].copy_(SEEN[-1 - r])
+    SEEN.pop(rank)
+""",
+    ),
+    Answer(
+        "zero1",
+        "a bare yield",
+        "rank 0, step 2: yields None; a rank program may only yield Swap(…)",
+        "rank 0，第 2 步：yield 了 None；rank 程序只能 yield Swap(…)",
+        old="""    yield from all_gather(rank, size, parameters)
+""",
+        new="""    yield
+    yield from all_gather(rank, size, parameters)
+""",
+    ),
+    Answer(
+        "zero1",
+        "the gradient is kept for later",
+        "the parameters are right, but rank 0 of 2 holds 18 numbers after the step; 12 are enough: 6 parameters, and m and v for its own 3 only",
+        "参数正确，但 2 个 rank 时 rank 0 在一步之后存 18 个数；12 个就够：6 个参数，加上自己那 3 个参数的 m 和 v",
+        old="""    kept["adamw"].step(share, mine)
+""",
+        new="""    kept["adamw"].step(share, mine)
+    kept["mine"] = mine
+""",
+    ),
 ]

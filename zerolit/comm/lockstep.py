@@ -11,6 +11,7 @@ from typing import Any
 
 from .chunks import parts
 from .log import chunks_of
+from .shares import told
 from .stuck import Half, Known, Standing, blame, out_of_turn
 from .swap import ProtocolError, RankProgram, Swap
 from .verdict import Verdict
@@ -53,12 +54,14 @@ def _run(ranks: "_Ranks", each: Callable) -> list[Any]:
         ready = ranks.exchange()
 
 
-def check_peers(swap: Swap, rank: int, size: int, step: int) -> None:
-    """Refuse a swap that names no other rank, or one that does not exist.
+def check_swap(swap: Any, rank: int, size: int, step: int) -> None:
+    """Refuse what is no swap, and one that names no other rank, or one that does not exist.
 
     Raises:
         ProtocolError: rank -1, too: who forgets `% size` would talk to nobody, or to the last.
     """
+    if not isinstance(swap, Swap):
+        raise ProtocolError(Verdict("no_swap", size, rank, step, what={"got": told(swap)}))
     if swap.to is None and swap.frm is None:
         raise ProtocolError(Verdict("empty", size, rank, step))
     for peer in (swap.to, swap.frm):
@@ -83,20 +86,20 @@ class _Ranks:
         self.results: dict[int, Any] = {}
         self.ended: dict[int, int] = {}  # the last step of those that have ended
 
-    def advance(self, rank: int) -> Swap | None:
-        """Hand the rank what arrived; return what it wants next, or None at its end."""
+    def advance(self, rank: int) -> Any:
+        """Hand the rank what arrived; return what it wants next."""
         try:
             return self.programs[rank].send(self.inbox.pop(rank, None))
         except StopIteration as end:
             self.results[rank], self.ended[rank] = end.value, self.step
             return None
 
-    def post(self, rank: int, swap: Swap | None) -> None:
-        """Note what the rank wants."""
+    def post(self, rank: int, swap: Any) -> None:
+        """Note what the rank wants, if it has not ended."""
         self.transport.went_on(rank)
-        if swap is None:
+        if rank in self.ended:
             return
-        check_peers(swap, rank, len(self.programs), self.step + 1)
+        check_swap(swap, rank, len(self.programs), self.step + 1)
         self.posted[rank] = self.step + 1
         if swap.to is not None:
             self.sending[rank] = swap

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from zerolit.comm import Block, Chunks, CommLog, RankProgram, Swap
 from zerolit.comm.chunks import parts
-from zerolit.comm.lockstep import check_peers
+from zerolit.comm.lockstep import check_swap
 
 from . import status
 
@@ -48,7 +48,7 @@ def drive(
         except StopIteration as end:
             return end.value
         step += 1
-        check_peers(swap, rank, size, step)
+        check_swap(swap, rank, size, step)
         arrived = wire.exchange(swap)
         if log is not None and swap.to is not None:
             log.add(step, rank, swap)

@@ -13,7 +13,8 @@ from zerolit.zero import FlatAdamW
 from .exercise import Exercise, Wrong
 from .ranks import Facts, asked, run
 
-CASES = ((1, 5), (2, 6), (3, 10), (4, 10), (8, 5))  # (ranks, numbers): p ∤ n and n < p among them
+# (ranks, numbers): p ∤ n and n < p among them; one rank comes last, for it hides most mistakes
+CASES = ((2, 6), (3, 10), (4, 10), (8, 5), (1, 5))
 PROCESSES = ((3, 10),)
 STEPS = 2
 
@@ -53,13 +54,15 @@ def summed(size: int, n: int) -> Iterator[Tensor]:
 
 
 def _zero1(solution: Callable, engine: str) -> dict[str, Any]:
+    told = {}
     for size, n in cases(engine):
         facts = run(partial(_train, n=n, solution=solution), size, engine)
         for rank, one in enumerate(facts):
             _same(one.result[0], rank, size, n)
         _stores_a_slice(facts, size, n)
         _sends_no_more(facts, size, n)
-    return {"size": size, "n": n, "stored": facts[0].stored}
+        told[size] = {"size": size, "n": n, "stored": facts[0].stored}
+    return told[3]
 
 
 def _train(rank: int, size: int, n: int, solution: Callable) -> RankProgram:
@@ -83,13 +86,12 @@ def _same(after: list[list[float]], rank: int, size: int, n: int) -> None:
 
 def _why(after: list[list[float]], rank: int, size: int, n: int, step: int) -> str:
     """What people write, if it gives just these numbers."""
-    mine = (gradient_of(rank, n, step) for step in range(STEPS))
     before = after[step - 1] if step else start(n).tolist()
     right = trained(n, summed(size, n))[step]
     wrong = [got != wanted for got, wanted in zip(after[step], right, strict=True)]
     if after[step] == before:
         return "unmoved"
-    if after[step] == trained(n, mine)[step]:
+    if all(any(pair) for pair in zip(*_alone(after[step], rank, size, n, step), strict=True)):
         return "local"
     pairs = zip(after[step], before, wrong, strict=True)
     if all(got == old for got, old, is_wrong in pairs if is_wrong):
@@ -97,10 +99,19 @@ def _why(after: list[list[float]], rank: int, size: int, n: int, step: int) -> s
     return "forgets" if step else "wrong"
 
 
+def _alone(now: list[float], rank: int, size: int, n: int, step: int) -> list[list[bool]]:
+    """Where parameters are as one rank's gradients alone make them: its own, or the owner's."""
+    one = [trained(n, (gradient_of(r, n, s) for s in range(STEPS)))[step] for r in range(size)]
+    owners = [r for r in range(size) for _ in start(n).tensor_split(size)[r]]
+    by_owner = [one[owner][i] for i, owner in enumerate(owners)]
+    made = (one[rank], by_owner)
+    return [[a == b for a, b in zip(now, each, strict=True)] for each in made]
+
+
 def _stores_a_slice(facts: Sequence[Facts], size: int, n: int) -> None:
     for rank, one in enumerate(facts):
         share = len(start(n).tensor_split(size)[rank])
-        if one.stored > n + 2 * share:
+        if one.stored > n + 2 * share + 1:  # torch.optim counts its steps in a tensor
             what: dict[str, Any] = {"rank": rank, "size": size, "n": n, "stored": one.stored}
             raise Wrong("stores", **what, allowed=n + 2 * share, share=share)
 
@@ -128,8 +139,9 @@ ZERO1 = Exercise(
             "rank 0 存 {stored} 个数，通信量只有一次 all-reduce",
         ),
         "unmoved": (
-            "{size} ranks, step {step}: the parameters of rank {rank} did not change",
-            "{size} 个 rank，第 {step} 步：rank {rank} 的参数没有变",
+            "{size} ranks, step {step}: the parameters of rank {rank} did not change; update its "
+            "own slice of them, in place",
+            "{size} 个 rank，第 {step} 步：rank {rank} 的参数没有变；要就地更新它自己的那一片",
         ),
         "local": (
             "{size} ranks, step {step}: rank {rank} updates by its own gradient alone; sum it over "
