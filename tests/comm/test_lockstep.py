@@ -101,7 +101,7 @@ def test_what_is_no_swap_is_refused(what):
     def program(rank, size, x):
         yield what
 
-    with pytest.raises(ProtocolError, match="rank 0, step 1: yields .*; a rank program may only"):
+    with pytest.raises(ProtocolError, match=r"rank 0, step 1: yields .*; a rank program may"):
         simulate(program, [np.zeros(1), np.zeros(1)])
 
 

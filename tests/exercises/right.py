@@ -465,4 +465,127 @@ def zero1(rank, size, parameters, gradient, kept):
     slices = Chunks(parameters.tensor_split(size))
     yield from ring.all_gather(rank, size, slices, direction=-1, owner=0)
 """,
+    ("zero2", "sums in place, in lists"): """
+import torch
+
+from zerolit.exercises import given
+
+
+def zero2(rank, size, passes):
+    sums = []
+    for backward in passes:
+        for layer, gradient in backward:
+            mine = yield from given.reduce_scatter(rank, size, gradient)
+            if len(sums) <= layer:
+                sums += [None] * (layer + 1 - len(sums))
+            sums[layer] = mine + (0 if sums[layer] is None else sums[layer])
+    return sums
+""",
+    ("zero2", "by slots, made at the first layer"): """
+import torch
+
+from zerolit.comm import Chunks, ring
+
+
+def zero2(rank, size, passes):
+    kept = {}
+    for backward in passes:
+        for layer, gradient in backward:
+            slices = Chunks(gradient.tensor_split(size))
+            yield from ring.reduce_scatter(rank, size, slices, owner=0)
+            kept.setdefault(layer, torch.zeros(len(slices[rank]))).add_(slices[rank])
+            slices = None
+    return [kept[layer] for layer in range(len(kept))]
+""",
+    ("zero2", "as a hook: one function for each gradient"): """
+from zerolit.exercises.given import reduce_scatter
+
+
+def reduced(rank, size, gradient):
+    mine = yield from reduce_scatter(rank, size, gradient)
+    return mine.clone()
+
+
+def zero2(rank, size, passes):
+    kept = {}
+    for backward in passes:
+        while step := next(backward, None):
+            mine = yield from reduced(rank, size, step[1])
+            kept[step[0]] = mine if step[0] not in kept else kept[step[0]].add_(mine)
+            step = None
+    return list(dict(sorted(kept.items())).values())
+""",
+    ("zero3", "the last unit is kept for its backward"): """
+import torch
+
+from zerolit.exercises.given import all_gather, cut, reduce_scatter
+
+
+def zero3(rank, size, n, shares, order, forward, backward):
+    grads = [torch.zeros_like(share) for share in shares]
+    for layer, unit in enumerate(order):
+        whole = None
+        whole = torch.zeros(n)
+        cut(whole, size)[rank][:] = shares[unit]
+        yield from all_gather(rank, size, whole)
+        forward(layer, whole)
+    for layer in range(len(order) - 1, -1, -1):
+        if layer < len(order) - 1:
+            cut(whole, size)[rank][:] = shares[order[layer]]
+            yield from all_gather(rank, size, whole)
+        gradient = backward(layer, whole)
+        grads[order[layer]] += yield from reduce_scatter(rank, size, gradient)
+        del gradient
+    return grads
+""",
+    ("zero3", "one buffer for all units"): """
+import torch
+
+from zerolit.comm import Chunks, ring
+
+
+def zero3(rank, size, n, shares, order, forward, backward):
+    buffer = torch.empty(n)
+    slices = Chunks(buffer.tensor_split(size))
+
+    def fill(unit):
+        slices[rank].copy_(shares[unit])
+        return ring.all_gather(rank, size, slices, owner=0)
+
+    grads = [torch.zeros(len(share)) for share in shares]
+    for layer, unit in enumerate(order):
+        yield from fill(unit)
+        forward(layer, buffer)
+    for layer, unit in list(enumerate(order))[::-1]:
+        yield from fill(unit)
+        parts = Chunks(backward(layer, buffer).tensor_split(size))
+        yield from ring.reduce_scatter(rank, size, parts, owner=0)
+        grads[unit].add_(parts[rank])
+        del parts
+    return grads
+""",
+    ("zero3", "the whole lives in a function of its own"): """
+import torch
+
+from zerolit.exercises.given import all_gather, cut, reduce_scatter
+
+
+def use(rank, size, n, share, function, layer):
+    whole = torch.cat([share if r == rank else torch.empty(len(c)) for r, c in
+                       enumerate(torch.empty(n).tensor_split(size))])
+    yield from all_gather(rank, size, whole)
+    return function(layer, whole)
+
+
+def zero3(rank, size, n, shares, order, forward, backward):
+    for layer, unit in enumerate(order):
+        yield from use(rank, size, n, shares[unit], forward, layer)
+    kept = {}
+    for layer, unit in reversed([*enumerate(order)]):
+        gradient = yield from use(rank, size, n, shares[unit], backward, layer)
+        mine = (yield from reduce_scatter(rank, size, gradient)) + kept.get(unit, 0)
+        kept[unit] = mine
+        gradient = None
+    return [kept[unit] for unit in range(len(shares))]
+""",
 }

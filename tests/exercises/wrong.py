@@ -1050,4 +1050,258 @@ def zero1(rank, size, parameters, gradient, kept):
     kept["mine"] = mine
 """,
     ),
+    Answer(
+        "zero2",
+        "the skeleton: the whole, and only the last micro-batch",
+        "2 ranks, rank 0, layer 0: holds the last micro-batch only; add what the earlier ones gave",
+        "2 个 rank，rank 0，第 0 层：只有最后一个 micro-batch 的梯度；要加上前面各次的",
+        text=skeleton("zero2"),
+    ),
+    Answer(
+        "zero2",
+        "all micro-batches kept, then reduced once",
+        "the slices are right, but rank 0 of 2 once held 60 numbers; 42 are enough, 10 slices and 2 whole layers: reduce a layer's gradient as soon as it is there, and let the whole go (a view of it keeps it)",
+        "切片正确，但 2 个 rank 时 rank 0 一度持有 60 个数；42 个就够，即 10 个切片加 2 层完整梯度：某层的梯度一算出来就归约，随即释放整层（留着它的视图，整层就还在）",
+        text="""from zerolit.exercises.given import reduce_scatter
+
+
+def zero2(rank, size, passes):
+    whole = {}
+    for backward in passes:
+        for layer, gradient in backward:
+            whole[layer] = whole.get(layer, 0) + gradient
+    slices = []
+    for layer in sorted(whole):
+        slices.append((yield from reduce_scatter(rank, size, whole[layer])))
+    return slices
+""",
+    ),
+    Answer(
+        "zero2",
+        "a view of the whole is kept",
+        "the slices are right, but rank 0 of 2 once held 63 numbers; 42 are enough, 10 slices and 2 whole layers: reduce a layer's gradient as soon as it is there, and let the whole go (a view of it keeps it)",
+        "切片正确，但 2 个 rank 时 rank 0 一度持有 63 个数；42 个就够，即 10 个切片加 2 层完整梯度：某层的梯度一算出来就归约，随即释放整层（留着它的视图，整层就还在）",
+        old=" = mine.clone()  # a view would keep the whole",
+        new=" = mine",
+    ),
+    Answer(
+        "zero2",
+        "nothing is reduced",
+        "2 ranks, rank 0, layer 0: is this rank's own gradient; sum it over the ranks",
+        "2 个 rank，rank 0，第 0 层：是本 rank 自己的梯度；要在各 rank 间求和",
+        text="""from zerolit.exercises.given import cut
+
+
+def zero2(rank, size, passes):
+    kept = {}
+    for backward in passes:  # one micro-batch after the other
+        for layer, gradient in backward:  # the last layer comes first
+            mine = cut(gradient, size)[rank]
+            yield from ()
+            if layer in kept:
+                kept[layer] += mine
+            else:
+                kept[layer] = mine.clone()  # a view would keep the whole
+            del gradient, mine
+    return [kept[layer] for layer in sorted(kept)]
+""",
+    ),
+    Answer(
+        "zero2",
+        "only the first micro-batch",
+        "2 ranks, rank 0, layer 0: holds the first micro-batch only; add what the later ones give",
+        "2 个 rank，rank 0，第 0 层：只有第一个 micro-batch 的梯度；要加上后面各次的",
+        old="""                kept[layer] += mine
+""",
+        new="""                pass
+""",
+    ),
+    Answer(
+        "zero2",
+        "an all-reduce, of which a slice is kept",
+        "the slices are right, but 2 ranks send 192 numbers; 96 are enough: each rank needs its own slice of the sum only",
+        "切片正确，但 2 个 rank 共发送 192 个数；96 个就够：每个 rank 只需要和的一个切片",
+        text="""from zerolit.exercises.given import all_reduce, cut
+
+
+def zero2(rank, size, passes):
+    kept = {}
+    for backward in passes:  # one micro-batch after the other
+        for layer, gradient in backward:  # the last layer comes first
+            yield from all_reduce(rank, size, gradient)
+            mine = cut(gradient, size)[rank]
+            if layer in kept:
+                kept[layer] += mine
+            else:
+                kept[layer] = mine.clone()  # a view would keep the whole
+            del gradient, mine
+    return [kept[layer] for layer in sorted(kept)]
+""",
+    ),
+    Answer(
+        "zero2",
+        "the slice of the neighbour",
+        "2 ranks, rank 0, layer 0: is not this rank's slice of the sum over ranks and micro-batches",
+        "2 个 rank，rank 0，第 0 层：不是各 rank、各 micro-batch 梯度之和的本 rank 切片",
+        text="""from zerolit.exercises.given import cut, reduce_scatter
+
+
+def zero2(rank, size, passes):
+    kept = {}
+    for backward in passes:  # one micro-batch after the other
+        for layer, gradient in backward:  # the last layer comes first
+            mine = yield from reduce_scatter(rank, size, gradient)
+            if layer in kept:
+                kept[layer] += mine
+            else:
+                kept[layer] = cut(gradient, size)[(rank + 1) % size].clone()  # a view would keep the whole
+            del gradient, mine
+    return [kept[layer] for layer in sorted(kept)]
+""",
+    ),
+    Answer(
+        "zero2",
+        "the whole sum is returned",
+        "line 11: RuntimeError: The size of tensor a (6) must match the size of tensor b (3) at non-singleton dimension 0",
+        "第 11 行：RuntimeError: The size of tensor a (6) must match the size of tensor b (3) at non-singleton dimension 0",
+        old="kept[layer] = mine.clone()  # a view would keep the whole",
+        new="kept[layer] = gradient",
+    ),
+    Answer(
+        "zero2",
+        "a dict is returned",
+        "2 ranks, rank 0: returned dict, not a list of 8 slices",
+        "2 个 rank，rank 0：返回了 dict，而不是 8 个切片组成的列表",
+        old="[kept[layer] for layer in sorted(kept)]",
+        new="kept",
+    ),
+    Answer(
+        "zero2",
+        "the average over the ranks",
+        "2 ranks, rank 0, layer 0: is not this rank's slice of the sum over ranks and micro-batches",
+        "2 个 rank，rank 0，第 0 层：不是各 rank、各 micro-batch 梯度之和的本 rank 切片",
+        old="kept[layer] for",
+        new="kept[layer] / size for",
+    ),
+    Answer(
+        "zero3",
+        "the skeleton: gathered once and kept, and tied weights overwritten",
+        "2 ranks, rank 0: unit 0 is used by two layers, and only one use is in its gradient; add both",
+        "2 个 rank，rank 0：单元 0 被两层使用，梯度里却只有一次使用的贡献；两次要相加",
+        text=skeleton("zero3"),
+    ),
+    Answer(
+        "zero3",
+        "gathered once and kept",
+        "the gradients are right, but rank 0 of 2 once held 117 numbers; 72 are enough, 18 slices and 3 whole units: let a unit go after its forward, gather it again for its backward, and keep no view of a whole gradient",
+        "梯度正确，但 2 个 rank 时 rank 0 一度持有 117 个数；72 个就够，即 18 个切片加 3 个完整单元：前向用完就释放，反向时再收集一次，也不要留着整个梯度的视图",
+        text='''import torch
+
+from zerolit.exercises.given import all_gather, cut, reduce_scatter
+
+
+def gathered(rank, size, n, share):
+    """The whole unit [n], of every rank's slice."""
+    whole = torch.empty(n)
+    cut(whole, size)[rank].copy_(share)
+    yield from all_gather(rank, size, whole)
+    return whole
+
+
+def zero3(rank, size, n, shares, order, forward, backward):
+    """The slices of the gradients, unit by unit; layer i uses order[i]."""
+    held = {}
+    for layer, unit in enumerate(order):
+        whole = yield from gathered(rank, size, n, shares[unit])
+        forward(layer, whole)
+        held[unit] = whole
+    kept = {}
+    for layer, unit in reversed(list(enumerate(order))):
+        gradient = backward(layer, held[unit])
+        mine = yield from reduce_scatter(rank, size, gradient)
+        kept[unit] = kept.get(unit, 0) + mine  # a new tensor, no view
+        del gradient, mine
+    return [kept[unit] for unit in sorted(kept)]
+''',
+    ),
+    Answer(
+        "zero3",
+        "tied weights: the second use overwrites",
+        "2 ranks, rank 0: unit 0 is used by two layers, and only one use is in its gradient; add both",
+        "2 个 rank，rank 0：单元 0 被两层使用，梯度里却只有一次使用的贡献；两次要相加",
+        old="kept.get(unit, 0) + mine  # a new tensor, no view",
+        new="mine.clone()",
+    ),
+    Answer(
+        "zero3",
+        "views of whole gradients are kept",
+        "the gradients are right, but rank 0 of 2 once held 93 numbers; 72 are enough, 18 slices and 3 whole units: let a unit go after its forward, gather it again for its backward, and keep no view of a whole gradient",
+        "梯度正确，但 2 个 rank 时 rank 0 一度持有 93 个数；72 个就够，即 18 个切片加 3 个完整单元：前向用完就释放，反向时再收集一次，也不要留着整个梯度的视图",
+        old="""        kept[unit] = kept.get(unit, 0) + mine  # a new tensor, no view
+""",
+        new="""        if unit in kept:
+            kept[unit] += mine
+        else:
+            kept[unit] = mine
+""",
+    ),
+    Answer(
+        "zero3",
+        "nothing is gathered",
+        "2 ranks, rank 0: forward of layer 0 was given 3 of its 6 parameters; gather the whole unit",
+        "2 个 rank，rank 0：第 0 层的 forward 只拿到 6 个参数中的 3 个；要先收集整个单元",
+        old="""    whole = torch.empty(n)
+    cut(whole, size)[rank].copy_(share)
+    yield from all_gather(rank, size, whole)
+    return whole
+""",
+        new="""    yield from ()
+    return share
+""",
+    ),
+    Answer(
+        "zero3",
+        "slices in the neighbour's place",
+        "2 ranks, rank 0: forward of layer 0 was given other parameters than unit order[0] has; gather the slices of all ranks, each into its place",
+        "2 个 rank，rank 0：第 0 层的 forward 拿到的不是单元 order[0] 的参数；要收集所有 rank 的切片，并各放回原位",
+        old="cut(whole, size)[rank].copy_",
+        new="cut(whole, size)[rank - 1].copy_",
+    ),
+    Answer(
+        "zero3",
+        "backward from the first to the last",
+        "2 ranks, rank 0: call 10 of 18 is missing, or out of turn: forward goes through all layers, then backward from the last to the first",
+        "2 个 rank，rank 0：18 次调用中，第 10 次缺失或次序不对：前向依次经过各层，反向再从最后一层走回第一层",
+        old="in reversed(list(enumerate(order))):",
+        new="in enumerate(order):",
+    ),
+    Answer(
+        "zero3",
+        "no reduction",
+        "2 ranks, rank 0: the gradient of unit 0 is this rank's own; sum it over the ranks",
+        "2 个 rank，rank 0：单元 0 的梯度只是本 rank 自己的；要在各 rank 间求和",
+        old="""        mine = yield from reduce_scatter(rank, size, gradient)
+""",
+        new="""        mine = cut(gradient, size)[rank]
+""",
+    ),
+    Answer(
+        "zero3",
+        "the gradient goes to everybody",
+        "the gradients are right, but 2 ranks send 216 numbers; 162 are enough: two gathers and one reduce-scatter for each layer",
+        "梯度正确，但 2 个 rank 共发送 216 个数；162 个就够：每层两次收集、一次 reduce-scatter",
+        old="""        mine = yield from reduce_scatter(rank, size, gradient)
+""",
+        new="""        mine = yield from reduce_scatter(rank, size, gradient)
+        yield from all_gather(rank, size, gradient)
+""",
+    ),
+    Answer(
+        "zero3",
+        "layers where units are meant",
+        "2 ranks, rank 0: returned list (9), not a list of 8 slices",
+        "2 个 rank，rank 0：返回了 list (9)，而不是 8 个切片组成的列表",
+        old="    return [kept[unit] for unit in sorted(kept)]",
+        new="    return list(kept.values()) + [kept[0]]",
+    ),
 ]

@@ -17,6 +17,8 @@ _WHERE = {
     "adamw-slice": "updates.ADAMW_SLICE",
     "zero1": "shards.ZERO1",
     "clip": "updates.CLIP",
+    "zero2": "stages.ZERO2",
+    "zero3": "stages.ZERO3",
     "two-level": "trees.TWO_LEVEL",
     "culprit": "culprits.CULPRIT",
 }

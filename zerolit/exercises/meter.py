@@ -17,18 +17,13 @@ class Meter(TorchDispatchMode):
     """The elements of one rank's tensors, while its program runs under this mode.
 
     Attributes:
-        now: elements that are alive.
-        peak: the most that were alive at once, since the last `restart`.
+        moments: how many elements were alive, after each tensor that came or went.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.now = self.peak = 0
+        self.moments = [0]
         self._known: set[int] = set()
-
-    def restart(self) -> None:
-        """Forget the peak of what was before."""
-        self.peak = self.now
 
     def note(self, tensor: Tensor) -> None:
         """Count a tensor, as long as its storage lives."""
@@ -38,12 +33,11 @@ class Meter(TorchDispatchMode):
         elements = storage.nbytes() // tensor.element_size()
         self._known.add(storage._cdata)
         weakref.finalize(storage, self._gone, storage._cdata, elements)
-        self.now += elements
-        self.peak = max(self.peak, self.now)
+        self.moments.append(self.moments[-1] + elements)
 
     def _gone(self, key: int, elements: int) -> None:
         self._known.discard(key)
-        self.now -= elements
+        self.moments.append(self.moments[-1] - elements)
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None

@@ -20,14 +20,22 @@ class Facts:
     Attributes:
         result: what its program returned.
         sent: elements.
-        stored: elements of the tensors that are alive after it, those in `result` among them.
-        peak: elements at its fullest moment.
+        moments: elements of the tensors that are alive, after each that came or went.
     """
 
     result: Any
     sent: int
-    stored: int
-    peak: int
+    moments: list[int]
+
+    @property
+    def stored(self) -> int:
+        """Elements that are alive after it, those in `result` among them."""
+        return self.moments[-1]
+
+    @property
+    def peak(self) -> int:
+        """Elements at its fullest moment."""
+        return max(self.moments)
 
 
 def run(program: Callable, size: int, engine: str = "simulated") -> list[Facts]:
@@ -53,7 +61,7 @@ def run(program: Callable, size: int, engine: str = "simulated") -> list[Facts]:
             raise
         raise Wrong("prover", error.verdict) from None
     told = zip(results, log.sent, meters, strict=True)
-    return [Facts(result, sent, meter.now, meter.peak) for result, sent, meter in told]
+    return [Facts(result, sent, list(meter.moments)) for result, sent, meter in told]
 
 
 def asked(program: Any) -> RankProgram:
@@ -101,4 +109,4 @@ def _one_rank(program: Callable) -> Facts:
     rank, size, meter = dist.get_rank(), dist.get_world_size(), Meter()
     log = CommLog(size)
     result = drive(metered(program(rank, size), meter), log=log)
-    return Facts(result, log.sent[rank], meter.now, meter.peak)
+    return Facts(result, log.sent[rank], list(meter.moments))
