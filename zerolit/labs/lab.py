@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from zerolit.exercises import Exercise, find
 
-LABS = ("lab-ring",)
+LABS = ("lab-ring", "lab-wall", "lab-zero", "lab-stages")
 _CELL = re.compile(
     r"^<!-- exercise: (?P<exercise>[\w-]+) -->$"
     r"|^```python (?P<id>[\w-]+)\n(?P<code>.*?)^```$",
