@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="zerolit", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for add in (_add_chapters, _add_zero, _add_engine, _add_pages):
+    for add in (_add_chapters, _add_labs, _add_zero, _add_engine, _add_pages):
         add(commands)
     return parser
 
@@ -75,6 +75,13 @@ def _add_chapters(commands: "Commands") -> None:
     parallel.add_argument("--ranks", type=int, default=4, help="number of cards (default 4)")
     parallel.add_argument("--steps", type=int, default=40, help="(default 40)")
     _add(commands, _demo, "demo", "the demonstrations of 3.1 to 3.4 in a row")
+
+
+def _add_labs(commands: "Commands") -> None:
+    lab = _add(
+        commands, _lab, "lab", "copy a lab's notebook here and open it; without N, list them"
+    )
+    lab.add_argument("number", metavar="N", type=int, nargs="?", help="which lab")
 
 
 def _add_zero(commands: "Commands") -> None:
@@ -162,6 +169,22 @@ def _data_parallel(options: argparse.Namespace) -> int:
         steps = bigger_batch(options.ranks, options.steps, on_step=lambda: progress.advance(task))
     shown = sorted({round(i * (options.steps - 1) / 4) for i in range(5)})
     Console().print(batch_table(steps, shown, options.ranks).terminal(options.lang))
+    return 0
+
+
+def _lab(options: argparse.Namespace) -> int:
+    from zerolit.labs import LABS, copy_lab, open_lab, read_lab
+
+    if options.number is None:
+        for number, name in enumerate(LABS, 1):
+            print(f"{number}  {name:14}  {read_lab(name, options.lang).title}")
+        return 0
+    if not 1 <= options.number <= len(LABS):
+        raise ValueError(f"N is {options.number}; it must be 1 to {len(LABS)}")
+    path = copy_lab(LABS[options.number - 1], options.lang, Path.cwd())
+    print(f"The lab is in {path}")
+    if not open_lab(path):
+        print(f"To open it: pip install jupyterlab && jupyter lab {path.name}")
     return 0
 
 

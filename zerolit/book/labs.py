@@ -13,13 +13,15 @@ from zerolit.comm.chunks import ChunkList, Symbol, copied
 from zerolit.comm.lockstep import Transport, lock_step
 from zerolit.comm.log import chunks_of
 from zerolit.exercises import Verdict, check, spoken
+from zerolit.exercises.exercise import Wrong
+from zerolit.exercises.stages import LAYERS, allowed_for, watched
 from zerolit.press import current, result
 from zerolit.press.page import open_page
 
-from .figure import SERIES, canvas, render
+from .figure import FAINT, SERIES, canvas, render
 from .holding import Holding
 from .panels import draw_steps
-from .words import Words
+from .words import Words, say
 
 
 def judged(name: str, solution: Callable, engine: str = "simulated") -> str:
@@ -53,12 +55,12 @@ class Drawing:
         return f'{once}<div style="{style};background:#fff;color:#222">{self.html}</div>'
 
 
-_CAPTION = Words(
+_STEPS = Words(
     "What each card holds after each step of {name}. Rows are cards, columns are chunks; a stripe "
     "is a card's share, outlined is what has just been sent there.",
     "{name} 每一步之后各卡的内容。行是卡，列是块；竖条是某张卡的一份，粗框是刚送到的块。",
 )
-_ALT = Words(
+_STEPS_ALT = Words(
     "{panels} panels of {p} by {p} cells; after the last step {full} cells hold every share.",
     "{panels} 幅 {p}×{p} 的格子图；最后一步之后，{full} 格含有全部的份。",
 )
@@ -74,8 +76,7 @@ def draw(program: Callable, size: int = 4) -> Drawing:
     """
     if not 2 <= size <= len(SERIES):
         raise ValueError(f"size is {size}; it must be 2 to {len(SERIES)}, a colour for each card")
-    if not current().uri:  # in a notebook
-        open_page("", spoken())
+    _in_the_readers_language()
     film = _Film(size)
     film.run(program)
     full = sum(len(cell) == size for row in film.moments[-1] for cell in row)
@@ -87,7 +88,14 @@ def draw(program: Callable, size: int = 4) -> Drawing:
     name = f"{program.__name__}-drawn".replace("_", "-")
     shown = {"name": program.__name__}
     with _canvas(film, 4, 11, 2.9) as wide, _canvas(film, 2, 4, 2.3) as narrow:
-        return Drawing(render(name, wide, _CAPTION, _ALT, facts, shown, data=data, narrow=narrow))
+        return Drawing(
+            render(name, wide, _STEPS, _STEPS_ALT, facts, shown, data=data, narrow=narrow)
+        )
+
+
+def _in_the_readers_language() -> None:
+    if not current().uri:  # in a notebook
+        open_page("", spoken())
 
 
 @contextmanager
@@ -130,3 +138,48 @@ class _Film(Transport):
 
     def _look(self) -> None:
         self.moments.append([[frozenset(cell.value) for cell in row] for row in self.chunks])
+
+
+_MEMORY = Words(
+    "What rank 0 of {p} holds while {name} runs: how many numbers, as tensors come and go.",
+    "{name} 运行时 {p} 个 rank 中 rank 0 持有多少个数；每有张量产生或释放记一次。",
+)
+_MEMORY_ALT = Words(
+    "A line over {moments} moments; at its fullest {peak} numbers, where {allowed} are enough and "
+    "all layers have {all}.",
+    "一条折线，共 {moments} 个时刻；最满时 {peak} 个数，{allowed} 个就够，所有层共有 {all} 个。",
+)
+
+
+def memory(name: str, solution: Callable, size: int = 4, n: int = 24) -> Drawing | str:
+    """What rank 0 holds, moment by moment, in exercise `"zero2"` or `"zero3"`.
+
+    Where the ranks get stuck, there is nothing to draw: then it is the judge's sentence.
+    """
+    _in_the_readers_language()
+    try:
+        moments = watched(name, solution, size, n)[0].moments
+    except Wrong:
+        return told(check(name, solution))
+    facts = {"moments": len(moments), "peak": max(moments)}
+    facts |= {"allowed": allowed_for(name, size, n), "all": LAYERS * n}
+    shown = {"p": size, "name": solution.__name__}
+    with canvas(9.4, 3.4) as wide, canvas(4, 3.4) as narrow:
+        _draw_memory(wide, (0.08, 0.15, 0.9, 0.8), moments, facts)
+        _draw_memory(narrow, (0.17, 0.15, 0.8, 0.8), moments, facts)
+        figure_id = f"{name}-memory"
+        return Drawing(render(figure_id, wide, _MEMORY, _MEMORY_ALT, facts, shown, narrow=narrow))
+
+
+def _draw_memory(figure: Figure, box: tuple, moments: list[int], facts: dict[str, int]) -> None:
+    axes = figure.add_axes(box)
+    axes.plot(moments, color=SERIES[0], drawstyle="steps-post", linewidth=1.4, gid="held")
+    for height, words in (
+        (facts["allowed"], Words("enough", "够用")),
+        (facts["all"], Words("all layers", "所有层")),
+    ):
+        axes.axhline(height, color=FAINT, linewidth=1, ls="--")
+        axes.text(0, height * 1.02, say(words), va="bottom")
+    axes.set(ylim=(0, 1.25 * max(facts["all"], facts["peak"])), xlim=(0, len(moments)))
+    axes.set_xlabel(say(Words("moments, in their order", "时刻（按先后）")))
+    axes.set_ylabel(say(Words("numbers held", "持有的数")))

@@ -14,6 +14,7 @@ from .ranks import Facts, asked, run
 from .shards import cases, gradient_of
 
 LAYERS, MICRO_BATCHES = 8, 2
+_ROOM = {"zero2": (LAYERS + 2, 2), "zero3": (2 * LAYERS + 2, 3)}  # slices, and whole layers
 
 
 def share_of(whole: Tensor, rank: int, size: int) -> list[float]:
@@ -43,9 +44,15 @@ def _listed(result: Any, count: int, rank: int, size: int) -> list[list[float]]:
     raise Wrong("returns", rank=rank, size=size, got=got, count=count)
 
 
-def _at_most(facts: Sequence[Facts], size: int, n: int, slices: int, wholes: int) -> None:
-    """Refuse a rank that at any moment held more than so many slices and whole vectors."""
-    allowed = slices * -(-n // size) + wholes * n
+def allowed_for(name: str, size: int, n: int) -> int:
+    """How many numbers a rank may hold at once: so many slices, and whole layers of `n`."""
+    slices, wholes = _ROOM[name]
+    return slices * -(-n // size) + wholes * n
+
+
+def _at_most(name: str, facts: Sequence[Facts], size: int, n: int) -> None:
+    """Refuse a rank that at any moment held more than `allowed_for` says."""
+    allowed, (slices, wholes) = allowed_for(name, size, n), _ROOM[name]
     for rank, one in enumerate(facts):
         if one.peak > allowed:
             what: dict[str, Any] = {"rank": rank, "size": size, "n": n, "peak": one.peak}
@@ -61,17 +68,29 @@ def _sent(facts: Sequence[Facts], size: int, least: int, most: int) -> None:
         raise Wrong("sends", size=size, sent=sent, least=most)
 
 
+def watched(
+    name: str, solution: Callable, size: int, n: int, engine: str = "simulated"
+) -> list[Facts]:
+    """What comes of every rank when `"zero2"` or `"zero3"` runs on layers of `n` numbers.
+
+    Raises:
+        Wrong: ranks that do not fit together, or a process that fails.
+    """
+    program = {"zero2": _backward, "zero3": _step}[name]
+    return run(partial(program, n=n, solution=solution), size, engine)
+
+
 # Exercise 13
 
 
 def _zero2(solution: Callable, engine: str) -> dict[str, Any]:
     told = {}
     for size, n in cases(engine):
-        facts = run(partial(_backward, n=n, solution=solution), size, engine)
+        facts = watched("zero2", solution, size, n, engine)
         for rank, one in enumerate(facts):
             _accumulated(_listed(one.result, LAYERS, rank, size), rank, size, n)
         traffic = MICRO_BATCHES * LAYERS * (size - 1) * n
-        _at_most(facts, size, n, LAYERS + 2, 2)
+        _at_most("zero2", facts, size, n)
         _sent(facts, size, traffic, traffic)
         told[size] = {"size": size, "n": LAYERS * n, "peak": facts[0].peak}
     return told[3]
@@ -205,13 +224,13 @@ EVERY_CALL += [("backward", layer) for layer in reversed(range(len(ORDER)))]
 def _zero3(solution: Callable, engine: str) -> dict[str, Any]:
     told = {}
     for size, n in cases(engine):
-        facts = run(partial(_step, n=n, solution=solution), size, engine)
+        facts = watched("zero3", solution, size, n, engine)
         for rank, one in enumerate(facts):
             gradients, calls, wrong = one.result
             _used(calls, wrong, rank, size)
             _gradients(_listed(gradients, LAYERS, rank, size), rank, size, n)
         gathered = (size - 1) * n
-        _at_most(facts, size, n, 2 * LAYERS + 2, 3)
+        _at_most("zero3", facts, size, n)
         _sent(facts, size, 2 * LAYERS * gathered, 3 * len(ORDER) * gathered)
         told[size] = {"size": size, "n": LAYERS * n, "peak": facts[0].peak}
     return told[3]

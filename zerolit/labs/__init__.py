@@ -5,8 +5,8 @@ of code, the same in both. `page` makes the site's page of it, solved; `notebook
 which starts from the exercises' skeletons.
 """
 
-from .copy import copy_lab
+from .copy import copy_lab, open_lab
 from .lab import LABS, Lab, read_lab
 from .notebook import notebook
 
-__all__ = ["LABS", "Lab", "copy_lab", "notebook", "read_lab"]
+__all__ = ["LABS", "Lab", "copy_lab", "notebook", "open_lab", "read_lab"]
