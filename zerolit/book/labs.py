@@ -14,7 +14,7 @@ from zerolit.comm.lockstep import Transport, lock_step
 from zerolit.comm.log import chunks_of
 from zerolit.exercises import Verdict, check, spoken
 from zerolit.exercises.exercise import Wrong
-from zerolit.exercises.stages import LAYERS, allowed_for, watched
+from zerolit.exercises.stages import allowed_for, unsharded, watched
 from zerolit.press import current, result
 from zerolit.press.page import open_page
 
@@ -146,8 +146,8 @@ _MEMORY = Words(
 )
 _MEMORY_ALT = Words(
     "A line over {moments} moments; at its fullest {peak} numbers, where {allowed} are enough and "
-    "all layers have {all}.",
-    "一条折线，共 {moments} 个时刻；最满时 {peak} 个数，{allowed} 个就够，所有层共有 {all} 个。",
+    "a rank that shards nothing holds {all}.",
+    "一条折线，共 {moments} 个时刻；最满时 {peak} 个数；{allowed} 个就够，不切分则要 {all} 个。",
 )
 
 
@@ -162,7 +162,7 @@ def memory(name: str, solution: Callable, size: int = 4, n: int = 24) -> Drawing
     except Wrong:
         return told(check(name, solution))
     facts = {"moments": len(moments), "peak": max(moments)}
-    facts |= {"allowed": allowed_for(name, size, n), "all": LAYERS * n}
+    facts |= {"allowed": allowed_for(name, size, n), "all": unsharded(name, n)}
     shown = {"p": size, "name": solution.__name__}
     with canvas(9.4, 3.4) as wide, canvas(4, 3.4) as narrow:
         _draw_memory(wide, (0.08, 0.15, 0.9, 0.8), moments, facts)
@@ -176,7 +176,7 @@ def _draw_memory(figure: Figure, box: tuple, moments: list[int], facts: dict[str
     axes.plot(moments, color=SERIES[0], drawstyle="steps-post", linewidth=1.4, gid="held")
     for height, words in (
         (facts["allowed"], Words("enough", "够用")),
-        (facts["all"], Words("all layers", "所有层")),
+        (facts["all"], Words("nothing sharded", "不切分")),
     ):
         axes.axhline(height, color=FAINT, linewidth=1, ls="--")
         axes.text(0, height * 1.02, say(words), va="bottom")

@@ -50,6 +50,11 @@ def allowed_for(name: str, size: int, n: int) -> int:
     return slices * -(-n // size) + wholes * n
 
 
+def unsharded(name: str, n: int) -> int:
+    """All gradients of layers of `n` numbers; in ZeRO-3 all parameters, too."""
+    return {"zero2": 1, "zero3": 2}[name] * LAYERS * n
+
+
 def _at_most(name: str, facts: Sequence[Facts], size: int, n: int) -> None:
     """Refuse a rank that at any moment held more than `allowed_for` says."""
     allowed, (slices, wholes) = allowed_for(name, size, n), _ROOM[name]

@@ -1,5 +1,5 @@
 def culprit(reports):
-    """The rank at fault; `reports[rank]` is (what it is doing, for whom it waits)."""
+    """The rank at fault; `reports[rank]`: what it is doing, for whom it waits."""
     for rank, (doing, peer) in enumerate(reports):
         if doing != "waits":
             return rank

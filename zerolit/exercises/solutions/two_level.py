@@ -2,7 +2,7 @@ from zerolit.comm import Swap
 
 
 def two_level(rank, size, x, cards):
-    """All-reduce `size` chunks on nodes of `cards` cards: ranks 0 … cards - 1, and so on."""
+    """All-reduce `size` chunks; ranks 0 … cards - 1 are on one node, and so on."""
     node, card = divmod(rank, cards)
     nodes = size // cards
     shares = [x_range(share, nodes) for share in range(cards)]
@@ -22,7 +22,7 @@ def x_range(share, nodes):
 
 
 def around(ranks, me, x, parts, adds):
-    """One way round the ring of `ranks`: a reduce-scatter, or an all-gather of what it left."""
+    """One way round the ring of `ranks`: a reduce-scatter, or its all-gather."""
     p = len(ranks)
     right, left = ranks[(me + 1) % p], ranks[(me - 1) % p]
     for step in range(1, p):
