@@ -147,11 +147,12 @@ def _workers(how: Settings, size: int, sgd: float | None) -> list[Worker]:
     workers = [task_worker(how.task, 0, rank, size, how.recipe) for rank in range(size)]
     if sgd is not None:
         for worker in workers:
-            _use_sgd(worker, sgd)
+            use_sgd(worker, sgd)
     return workers
 
 
-def _use_sgd(worker: Worker, lr: float) -> None:
+def use_sgd(worker: Worker, lr: float) -> None:
+    """Let a worker update by plain SGD from now on; it has then no optimizer state."""
     worker.adamw = {name: _SGD(a.n, lr) for name, a in worker.adamw.items()}  # type: ignore
 
 
@@ -269,7 +270,7 @@ def noise_scale(small: int = 8, large: int = 32, draws: int = 40, trained: int =
             if i < trained:
                 step(stage0, [worker], [[(x, y)]])
                 continue
-            _use_sgd(worker, 0.0)  # from here on the parameters stay
+            use_sgd(worker, 0.0)  # from here on the parameters stay
             for batch in squares:
                 step(stage0, [worker], [[(x[:batch], y[:batch])]])
                 squares[batch] += _square(worker) / draws
