@@ -206,3 +206,59 @@ def test_a_text_that_is_too_short_or_is_none(tmp_path, capsys):
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     assert main(["zero", "--text", str(tmp_path / "bytes")]) == 2
     assert "which cannot be read: 'utf-8' codec" in capsys.readouterr().err
+
+
+def test_labs_are_listed(capsys):
+    assert main(["lab", "--lang", "zh"]) == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first == "1  lab-ring        实验一　亲手写环" and len(others) == 5
+
+
+def test_a_lab_is_copied_once_and_opened(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    opened = []
+    monkeypatch.setattr("zerolit.labs.copy.find_spec", lambda name: name)
+    monkeypatch.setattr("subprocess.run", lambda command, check: opened.append(command))
+    assert main(["lab", "2"]) == 0
+    assert opened == [[sys.executable, "-m", "jupyterlab", str(tmp_path / "lab-wall.ipynb")]]
+    assert capsys.readouterr().out == f"The lab is in {tmp_path / 'lab-wall.ipynb'}\n"
+    assert main(["lab", "2"]) == 2
+    assert "lab-wall.ipynb is there already, with your work" in capsys.readouterr().err
+    assert len(opened) == 1
+
+
+def test_without_jupyter_it_says_how_to_get_it(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("zerolit.labs.copy.find_spec", lambda name: None)
+    assert main(["lab", "1"]) == 0
+    told = "To open it: pip install jupyterlab && jupyter lab lab-ring.ipynb\n"
+    assert capsys.readouterr().out.endswith(told)
+
+
+@pytest.mark.parametrize("number", ["0", "7"])
+def test_no_such_lab(number, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["lab", number]) == 2
+    assert capsys.readouterr().err == f"zerolit lab: N is {number}; it must be 1 to 6\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_bugs_are_listed(capsys):
+    assert main(["break"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 16
+    assert lines[1] == "divided-twice       the gradient is divided by p once more"
+
+
+def test_a_bug_is_shown(capsys):
+    assert main(["break", "divided-twice", "--lang", "zh"]) == 0
+    told = capsys.readouterr().out
+    assert (
+        "-    return loss / tokens if" in told and "+    return loss / tokens / w.size if" in told
+    )
+    assert "立刻能发现它的检查：与单卡对照一步 SGD" in told
+
+
+def test_no_such_bug(capsys):
+    assert main(["break", "rust"]) == 2
+    assert capsys.readouterr().err.startswith("zerolit break: bug is 'rust'; it must be one of ")

@@ -22,9 +22,10 @@ KNOWS = {  # and itself
     "press": set(),
     "zero": {"comm", "gpt"},
     "engine": {"zero", "comm", "gpt"},
+    "breaks": {"comm", "gpt", "zero"},
     "exercises": {"comm", "gpt", "plan", "zero", "engine"},
     "labs": {"exercises"},
-    "book": {"comm", "gpt", "plan", "press", "zero", "engine", "exercises"},
+    "book": {"comm", "gpt", "plan", "press", "zero", "engine", "exercises", "breaks"},
     "bench": {"comm", "gpt", "press", "zero", "engine"},
 }
 ABOVE = {"cli", "__main__", "__init__"}  # who start things may know all

@@ -82,6 +82,10 @@ def _add_labs(commands: "Commands") -> None:
         commands, _lab, "lab", "copy a lab's notebook here and open it; without N, list them"
     )
     lab.add_argument("number", metavar="N", type=int, nargs="?", help="which lab")
+    bug = _add(
+        commands, _break, "break", "a bug on purpose: its line, what the loss shows, and more"
+    )
+    bug.add_argument("name", metavar="NAME", nargs="?", help="which bug; without it, list them")
 
 
 def _add_zero(commands: "Commands") -> None:
@@ -185,6 +189,24 @@ def _lab(options: argparse.Namespace) -> int:
     print(f"The lab is in {path}")
     if not open_lab(path):
         print(f"To open it: pip install jupyterlab && jupyter lab {path.name}")
+    return 0
+
+
+def _break(options: argparse.Namespace) -> int:
+    from zerolit.book.break_it import break_table
+    from zerolit.breaks import BUGS, checks_in_words, diff, find
+
+    if options.name is None:
+        for name, bug in BUGS.items():
+            print(f"{name:18}  {bug.title(options.lang)}")
+        return 0
+    bug, console = find(options.name), Console()
+    with Console(stderr=True).status("training with the bug and without it"):
+        table, told = break_table(bug.name), checks_in_words(bug.name, options.lang)
+    console.print(table.terminal(options.lang))
+    console.print(diff(bug), markup=False, highlight=False)
+    told_by = {"en": "told at once by: ", "zh": "立刻能发现它的检查："}[options.lang]
+    console.print(told_by + told)
     return 0
 
 

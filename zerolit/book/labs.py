@@ -1,4 +1,4 @@
-"""The labs: what the judge says of a solution, and what a reader's program moves."""
+"""The labs: what the judge says of a solution, what a program moves and holds, and hidden bugs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -8,6 +8,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from zerolit import breaks
+from zerolit.breaks import STEPS, hidden, observe, off_at_first, proved
 from zerolit.comm import CommError, CommLog, Message, Swap
 from zerolit.comm.chunks import ChunkList, Symbol, copied
 from zerolit.comm.lockstep import Transport, lock_step
@@ -20,8 +22,11 @@ from zerolit.press.page import open_page
 
 from .figure import FAINT, SERIES, canvas, render
 from .holding import Holding
+from .losses import NAMES, draw_losses
 from .panels import draw_steps
-from .words import Words, say
+from .runs import GAP, LOSS
+from .table import Column, Table
+from .words import TRAINING_STEP, Word, Words, say
 
 
 def judged(name: str, solution: Callable, engine: str = "simulated") -> str:
@@ -31,9 +36,16 @@ def judged(name: str, solution: Callable, engine: str = "simulated") -> str:
     return told(verdict)
 
 
-def told(verdict: Verdict) -> str:
+class Markdown(str):
+    """Text that a notebook renders, as the site does."""
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+def told(verdict: Verdict) -> Markdown:
     """A verdict as a quotation in the page's language."""
-    return f"> {verdict.sentence(current().language)}"
+    return Markdown(f"> {verdict.sentence(current().language)}")
 
 
 class Drawing:
@@ -183,3 +195,93 @@ def _draw_memory(figure: Figure, box: tuple, moments: list[int], facts: dict[str
     axes.set(ylim=(0, 1.25 * max(facts["all"], facts["peak"])), xlim=(0, len(moments)))
     axes.set_xlabel(say(Words("moments, in their order", "时刻（按先后）")))
     axes.set_ylabel(say(Words("numbers held", "持有的数")))
+
+
+_HIDDEN = Words(
+    "The loss of bug number {number}, with AdamW and with SGD. Grey: the right code.",
+    "第 {number} 号 bug 的损失，用 AdamW 和用 SGD。灰线：正确的代码。",
+)
+_HIDDEN_ALT = Words(
+    "Two panels. After {steps} steps the loss is {adamw:.2f} with AdamW where the right code has "
+    "{adamw_right:.2f}, and {sgd:.2f} with SGD where it has {sgd_right:.2f}.",
+    "两幅小图。{steps} 步之后：AdamW 的损失为 {adamw:.2f}，正确的代码为 {adamw_right:.2f}；"
+    "SGD 为 {sgd:.2f}，正确的为 {sgd_right:.2f}。",
+)
+
+
+def show(number: int) -> Drawing:
+    """What a bug without its name does: the loss, and what the counters count.
+
+    Raises:
+        ValueError: there is no such number.
+    """
+    _in_the_readers_language()
+    name, facts = hidden(number), dict[str, float]({"steps": STEPS})
+    for optimizer in NAMES:
+        facts[optimizer] = observe(name, optimizer).losses[-1]
+        facts[f"{optimizer}_right"] = observe(name, optimizer, False).losses[-1]
+    with canvas(9.4, 3) as wide, canvas(4, 3) as narrow:
+        for figure in (wide, narrow):
+            _draw_hidden(figure, name)
+        shown, tolerances = {"number": number}, dict.fromkeys(_hidden_results(facts), LOSS)
+        figure_id = f"bug-{number}-losses"
+        told = render(
+            figure_id, wide, _HIDDEN, _HIDDEN_ALT, facts, shown, tolerances, narrow=narrow
+        )
+    return Drawing(f"{told}\n{_counters(number, name)}")
+
+
+def _hidden_results(facts: Iterable[str]) -> list[str]:
+    ways = [f"loss-{way}-{which}" for way in NAMES for which in ("right", "wrong")]
+    return [*facts, *ways]
+
+
+def _draw_hidden(figure: Figure, name: str) -> None:
+    for axes, optimizer in zip(figure.subplots(1, 2, sharey=True), NAMES, strict=True):
+        draw_losses(axes, name, "loss", [optimizer])
+        axes.set_title(NAMES[optimizer], fontsize=10.5)
+        axes.set_xlabel(say(TRAINING_STEP))
+    figure.subplots_adjust(left=0.08, right=0.98, bottom=0.18, top=0.9, wspace=0.06)
+
+
+def _counters(number: int, name: str) -> Table:
+    """What the five checks look at, in the right code and with the bug."""
+    caption = Words("Counted and compared, number {n}.", "第 {n} 号：计数与对照。")
+    columns = [
+        Column("code", "s", "code", "代码"),
+        Column("proof", "s", "ring", "环"),
+        Column("off", ".0e", "SGD step off by", "SGD 一步之差", tolerance=GAP),
+        Column("apart", ".0e", "ranks apart by", "各 rank 之差", tolerance=GAP),
+        Column("peak", ",d", "stored at most", "最多存储"),
+        Column("sent", ",d", "sent in a step", "每步发送"),
+    ]
+    rows = []
+    for wrong, code in ((False, _RIGHT), (True, _WRONG)):
+        ran = observe(name, "adamw", wrong)
+        ring = _PROVED if not wrong or proved(name) else _REFUTED
+        off = off_at_first(name, wrong)
+        rows.append((code, ring, off, ran.apart, ran.peak, ran.sent))
+    return Table(f"bug-{number}-counts", caption, columns, rows, {"n": number})
+
+
+_RIGHT, _WRONG = Word("right", "right", "正确"), Word("wrong", "with the bug", "有 bug")
+_PROVED, _REFUTED = Word("proved", "proved", "已证明"), Word("refuted", "refuted", "不成立")
+
+
+def changed(name: str) -> Markdown:
+    """The passage of code that a bug exchanges.
+
+    Raises:
+        ValueError: there is no such bug.
+    """
+    return Markdown(f"```diff\n{breaks.diff(breaks.find(name))}\n```")
+
+
+def guess(number: int, name: str) -> Markdown:
+    """Whether the hidden bug is the one of this name, and if not, what differs.
+
+    Raises:
+        ValueError: there is no such number.
+    """
+    _in_the_readers_language()
+    return Markdown(f"> {breaks.guess(number, name, current().language)}")

@@ -27,11 +27,20 @@ def altered(function: Callable, old: str, new: str) -> Iterator[None]:
         inner.__code__ = code
 
 
-def _with(function: FunctionType, old: str, new: str) -> CodeType:
-    source = dedent(inspect.getsource(function))
+def sources(function: Callable, old: str, new: str) -> tuple[str, str]:
+    """The function's source, and the altered one.
+
+    Raises:
+        ValueError: `old` is not in it exactly once.
+    """
+    source = dedent(inspect.getsource(inspect.unwrap(function)))
     if (found := source.count(old)) != 1:
         raise ValueError(f"{old!r} is {found} times in {function.__qualname__}; it must be once")
-    tree = ast.parse(source.replace(old, new))
+    return source, source.replace(old, new)
+
+
+def _with(function: FunctionType, old: str, new: str) -> CodeType:
+    tree = ast.parse(sources(function, old, new)[1])
     tree.body[0].decorator_list = []  # type: ignore[attr-defined]
     ast.increment_lineno(tree, function.__code__.co_firstlineno - 1)  # for tracebacks
     made = dict(function.__globals__)

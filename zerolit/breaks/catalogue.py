@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import unified_diff
 from typing import Any
 
 from zerolit.comm import ring
 from zerolit.zero import stages, task
 from zerolit.zero.train import make_worker, share_out
 
-from .alter import altered
+from .alter import altered, sources
 
 
 @dataclass(frozen=True)
@@ -229,6 +230,14 @@ def find(name: str) -> Bug:
     if name not in BUGS:
         raise ValueError(f"bug is {name!r}; it must be one of {', '.join(BUGS)}")
     return BUGS[name]
+
+
+def diff(bug: Bug) -> str:
+    """Where the bug is, and what it changes there, as `diff -u` writes it."""
+    right, wrong = (text.splitlines() for text in sources(bug.function, bug.old, bug.new))
+    _, _, *lines = unified_diff(right, wrong, n=0, lineterm="")
+    where = f"{bug.function.__module__}.{bug.function.__qualname__}"
+    return "\n".join([where, *(line for line in lines if not line.startswith("@@"))])
 
 
 @contextmanager

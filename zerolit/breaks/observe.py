@@ -19,11 +19,17 @@ from zerolit.zero.train import one_thread, share_out, step, task_worker
 from .catalogue import broken, find
 
 SIZE, BATCH, STEPS = 4, 10, 24  # 10 sequences: 3, 3, 2 and 2, so that ranks differ in tokens
-LEARNING_RATES = {"adamw": 3e-3, "sgd": 0.5}
+LEARNING_RATES = {"adamw": 3e-3, "sgd": 0.1}
 SEEN = 0.02  # of the loss: two curves are told apart by eye
 ROUNDING = 1e-4  # of the first update: other orders of float32 sums are far below, bugs above
 _Needs = tuple[int, tuple[tuple[str, Any], ...], bool]  # stage, settings, tied
-CHECKS = ("proof", "first step", "ranks", "stored", "sent")
+CHECKS = {
+    "proof": ("the proof of the ring", "环的证明"),
+    "first step": ("one SGD step beside one card", "与单卡对照一步 SGD"),
+    "ranks": ("the ranks' parameters beside each other", "各 rank 参数互相对照"),
+    "stored": ("the count of what is stored", "存储量计数"),
+    "sent": ("the count of what is sent", "发送量计数"),
+}
 
 
 @dataclass(frozen=True)
@@ -131,10 +137,10 @@ def seen_at(name: str, optimizer: str) -> int | None:
     return next((n for n, (a, b) in pairs if not abs(a - b) <= SEEN * a), None)
 
 
-def off_at_first(name: str) -> float:
+def off_at_first(name: str, wrong: bool = True) -> float:
     """How far the first SGD step is from that of one rank with the whole batch, in its lengths."""
     start, one = observe(name, "sgd", False, 1).first
-    _, many = observe(name, "sgd").first
+    _, many = observe(name, "sgd", wrong).first
     return ((many - one).norm() / (one - start).norm()).item()
 
 
@@ -142,7 +148,7 @@ def told_by(name: str) -> list[str]:
     """Which of `CHECKS` tell at once that something is wrong."""
     right, wrong = (observe(name, "adamw", bug) for bug in (False, True))
     found = {
-        "proof": not _proved(name),
+        "proof": not proved(name),
         "first step": off_at_first(name) > ROUNDING,
         "ranks": wrong.apart > 0,
         "stored": (wrong.stored, wrong.peak) != (right.stored, right.peak),
@@ -151,7 +157,7 @@ def told_by(name: str) -> list[str]:
     return [check for check in CHECKS if found[check]]
 
 
-def _proved(name: str) -> bool:
+def proved(name: str) -> bool:
     """Whether the ring that trains is still an all-reduce."""
     with broken(name):
         try:
@@ -159,3 +165,10 @@ def _proved(name: str) -> bool:
         except CommError:
             return False
     return True
+
+
+def checks_in_words(name: str, language: str) -> str:
+    """Which checks tell a bug."""
+    comma = {"en": ", ", "zh": "、"}[language]
+    index = ("en", "zh").index(language)
+    return comma.join(CHECKS[check][index] for check in told_by(name))

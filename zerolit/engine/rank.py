@@ -55,6 +55,7 @@ def _run(job: Job, pipe: Connection, goodbye: threading.Event) -> None:
     store = dist.FileStore(str(job.folder / "store"), job.size)
     join(job.device, job.rank, job.timeout, store=store, rank=job.rank, world_size=job.size)
     function, arguments = pickle.loads(job.work)
+    status.doing("running")
     _say(pipe, "result", function(*arguments))
     goodbye.wait()  # until nobody needs this rank any more
     dist.destroy_process_group()

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from zerolit.exercises import Exercise, find
 
-LABS = ("lab-ring", "lab-wall", "lab-zero", "lab-stages")
+LABS = ("lab-ring", "lab-wall", "lab-zero", "lab-stages", "lab-processes", "lab-break")
 _CELL = re.compile(
     r"^<!-- exercise: (?P<exercise>[\w-]+) -->$"
     r"|^```python (?P<id>[\w-]+)\n(?P<code>.*?)^```$",
@@ -70,7 +70,8 @@ def read_lab(name: str, language: str) -> Lab:
 
 
 def _cells(text: str):
-    start = 0
+    start = text.index("</div>\n") + len("</div>\n")  # the summary is a cell of its own
+    yield Prose(text[:start].strip())
     for match in _CELL.finditer(text):
         if prose := text[start : match.start()].strip():
             yield Prose(prose)

@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from textwrap import dedent
 from typing import Any
 
 from zerolit.exercises import Exercise
@@ -18,6 +19,8 @@ from .lab import LABS, Code, Lab, Prose, read_lab
 from .words import say
 
 _ID = re.compile(r" *\{ *#[\w-]+ *\}")  # of a heading
+_BOX = re.compile(r"<div [^>]*markdown>\n|^</div>\n?", re.M)
+_FOLD = re.compile(r'^\?\?\? \w+ "(.*)"\n((?:\n| {4}.*\n?)+)', re.M)
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:)[^)]*\)(\{[^}]*\})?")  # within the site
 
 
@@ -58,8 +61,13 @@ def _folded(title: str, text: str) -> str:
 
 
 def _prose(text: str) -> dict[str, Any]:
-    text = _LINK.sub(r"\1", _ID.sub("", text))
-    return {"cell_type": "markdown", "metadata": {}, "source": text}
+    return {"cell_type": "markdown", "metadata": {}, "source": _plain(text)}
+
+
+def _plain(text: str) -> str:
+    """Markdown as Jupyter knows it: without ids, the site's links, boxes and folds."""
+    text = _FOLD.sub(lambda fold: _folded(fold[1], dedent(fold[2]).strip()) + "\n\n", text)
+    return _BOX.sub("", _LINK.sub(r"\1", _ID.sub("", text)))
 
 
 def _code(text: str) -> dict[str, Any]:
