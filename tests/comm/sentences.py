@@ -31,8 +31,9 @@ SENTENCES = {
     ),
     "no_swap": (
         "no_swap",
-        "rank 0, step 1, line 6: yields (…); a rank program may only yield Swap(…)",
-        "rank 0，第 1 步，第 6 行：yield 了 (…)；rank 程序只能 yield Swap(…)",
+        "rank 0, step 1, line 6: yields (…); a rank program may only yield Swap(…), and calls "
+        "another one by `yield from`",
+        "rank 0，第 1 步，第 6 行：yield 了 (…)；rank 程序只能 yield Swap(…)，调用另一个程序要写 `yield from`",
     ),
     "root": (
         "root",

@@ -328,7 +328,7 @@ def test_a_gather_that_copies_nothing_is_told():
         yield
 
     with pytest.raises(
-        ProofError, match="rank 0 stops after step 0; chunk 1 of rank 0 still lacks rank 1"
+        ProofError, match="rank 0 stops before its first step; chunk 1 of rank 0 still lacks rank 1"
     ):
         prove(silent, 3)
 

@@ -24,7 +24,7 @@ WRONG = [
         "chunk-to-send",
         "one off: what it is about to receive",
         "rank 0 of 2, step 1: sends chunk 1; in step 1 card r sends chunk r, so chunk 0",
-        "2 张卡，第 1 步，rank 0：发出第 1 块；第 1 步 r 号卡发第 r 块，应是第 0 块",
+        "2 张卡，第 1 步，rank 0：发出第 1 块；第 1 步第 r 张卡发第 r 块，应是第 0 块",
         old="(rank - step + 1) % size",
         new="(rank - step) % size",
     ),
@@ -40,7 +40,7 @@ WRONG = [
         "chunk-to-send",
         "the formula of the all-gather",
         "rank 0 of 2, step 1: sends chunk 1; in step 1 card r sends chunk r, so chunk 0",
-        "2 张卡，第 1 步，rank 0：发出第 1 块；第 1 步 r 号卡发第 r 块，应是第 0 块",
+        "2 张卡，第 1 步，rank 0：发出第 1 块；第 1 步第 r 张卡发第 r 块，应是第 0 块",
         old="(rank - step + 1) % size",
         new="(rank - step + 2) % size",
     ),
@@ -53,49 +53,64 @@ WRONG = [
         new="(rank - step + 1) % size / 1",
     ),
     Answer(
+        "chunk-to-send",
+        "forgets an argument",
+        "your function takes (rank, size); the exercise calls chunk_to_send(rank, size, step)",
+        "你的函数的参数是 (rank, size)；练习调用的是 chunk_to_send(rank, size, step)",
+        text="def chunk_to_send(rank, size):\n    return rank\n",
+    ),
+    Answer(
+        "reduce-scatter",
+        "at least one step",
+        "with 1 card: rank 0, step 1, line 9: sends to itself or waits for itself; a message goes to another rank",
+        "只有 1 张卡时：rank 0，第 1 步，第 9 行：收发对象是它自己；消息只能发给别的 rank",
+        old="range(1, size)",
+        new="range(1, max(size, 2))",
+    ),
+    Answer(
         "reduce-scatter",
         "the skeleton",
-        "first wrong hop: step 1, rank 1 → rank 0, chunk 0; on rank 0, chunk 0: another chunk was put into it (line 9): it must go where your left neighbour has it: into the chunk of the same number",
-        "第一个出错的传递：第 1 步，rank 1 → rank 0，第 0 块；rank 0 的第 0 块：放进了别的块（第 9 行）：收到的是左邻的哪一块，就应放进编号相同的那一块",
+        "first wrong hop: step 1, rank 1 → rank 0, chunk 0; on rank 0, chunk 0: another chunk was put into it (line 9): what arrives from the left, from rank - 1, goes into the chunk of the same number as there",
+        "第一个出错的传递：第 1 步，rank 1 → rank 0，第 0 块；rank 0 的第 0 块：放进了别的块（第 9 行）：从左邻居（rank - 1）收到的是哪一块，就应放进编号相同的那一块",
         text=skeleton("reduce-scatter"),
     ),
     Answer(
         "reduce-scatter",
         "overwrites instead of adding",
-        "first wrong hop: step 1, rank 1 → rank 0, chunk 1; on rank 0, chunk 1: rank 0 is no longer in it (line 9)",
-        "第一个出错的传递：第 1 步，rank 1 → rank 0，第 1 块；rank 0 的第 1 块：rank 0 的那一份丢了（第 9 行）",
+        "first wrong hop: step 1, rank 1 → rank 0, chunk 1; on rank 0, chunk 1: rank 0 is no longer in it (line 9): add what arrives to what is there; do not overwrite it",
+        "第一个出错的传递：第 1 步，rank 1 → rank 0，第 1 块；rank 0 的第 1 块：rank 0 的那一份丢了（第 9 行）：收到的内容要加到原有的内容上，不能覆盖",
         old="x[receive] += yield",
         new="x[receive] = yield",
     ),
     Answer(
         "reduce-scatter",
         "one step too many",
-        "rank 0, step 1, line 9: sends to itself or waits for itself; a message goes to another rank",
-        "rank 0，第 1 步，第 9 行：收发对象是它自己；消息只能发给别的 rank",
+        "the result is right, but on 2 cards the busiest sends 1 × the array; 1/2 × is enough",
+        "结果正确，但 2 张卡时发得最多的卡发出整个数组的 1 倍；1/2 倍就够了",
         old="range(1, size)",
         new="range(1, size + 1)",
     ),
     Answer(
         "reduce-scatter",
         "one step too few",
-        "rank 0 stops after step 0; chunk 1 of rank 0 still lacks rank 1, which rank 1 holds: the hop rank 1 → rank 0 never came",
-        "rank 0 在第 0 步之后就结束了；它的第 1 块还缺 rank 1，而 rank 1 有它：rank 1 → rank 0 的传递没有发生",
+        "rank 0 stops before its first step; chunk 1 of rank 0 still lacks rank 1, which rank 1 holds: the hop rank 1 → rank 0 never came: if no hop is missing, another chunk is finished on this card: return its number",
+        "rank 0 一步未走就结束了；它的第 1 块还缺 rank 1，而 rank 1 有它：rank 1 → rank 0 的传递没有发生：如果传递一次也没有少，那么这张卡上完整的是另一块：应返回那一块的块号",
         old="range(1, size)",
         new="range(1, size - 1)",
     ),
     Answer(
         "reduce-scatter",
         "its own chunk in every step",
-        "rank 0 stops after step 2; chunk 1 of rank 0 still lacks rank 1, 2, which rank 2 holds: the hop rank 2 → rank 0 never came",
-        "rank 0 在第 2 步之后就结束了；它的第 1 块还缺 rank 1、2，而 rank 2 有它：rank 2 → rank 0 的传递没有发生",
+        "rank 0 stops after step 2; chunk 1 of rank 0 still lacks rank 1, 2, which rank 2 holds: the hop rank 2 → rank 0 never came: if no hop is missing, another chunk is finished on this card: return its number",
+        "rank 0 在第 2 步之后就结束了；它的第 1 块还缺 rank 1、2，而 rank 2 有它：rank 2 → rank 0 的传递没有发生：如果传递一次也没有少，那么这张卡上完整的是另一块：应返回那一块的块号",
         old="(rank - step + 1) % size, (rank - step) % size",
         new="rank, (rank - 1) % size",
     ),
     Answer(
         "reduce-scatter",
         "owned chunk off by one",
-        "rank 0 stops after step 1; chunk 0 of rank 0 still lacks rank 1, which rank 1 holds: the hop rank 1 → rank 0 never came",
-        "rank 0 在第 1 步之后就结束了；它的第 0 块还缺 rank 1，而 rank 1 有它：rank 1 → rank 0 的传递没有发生",
+        "rank 0 stops after step 1; chunk 0 of rank 0 still lacks rank 1, which rank 1 holds: the hop rank 1 → rank 0 never came: if no hop is missing, another chunk is finished on this card: return its number",
+        "rank 0 在第 1 步之后就结束了；它的第 0 块还缺 rank 1，而 rank 1 有它：rank 1 → rank 0 的传递没有发生：如果传递一次也没有少，那么这张卡上完整的是另一块：应返回那一块的块号",
         old="return (rank + 1) % size",
         new="return rank",
     ),
@@ -122,8 +137,8 @@ WRONG = [
     Answer(
         "all-gather",
         "the skeleton",
-        "first wrong hop: step 1, rank 1 → rank 0, chunk 0; on rank 0, chunk 0: another chunk was put into it (line 9): it must go where your left neighbour has it: into the chunk of the same number",
-        "第一个出错的传递：第 1 步，rank 1 → rank 0，第 0 块；rank 0 的第 0 块：放进了别的块（第 9 行）：收到的是左邻的哪一块，就应放进编号相同的那一块",
+        "first wrong hop: step 1, rank 1 → rank 0, chunk 0; on rank 0, chunk 0: another chunk was put into it (line 9): what arrives from the left, from rank - 1, goes into the chunk of the same number as there",
+        "第一个出错的传递：第 1 步，rank 1 → rank 0，第 0 块；rank 0 的第 0 块：放进了别的块（第 9 行）：从左邻居（rank - 1）收到的是哪一块，就应放进编号相同的那一块",
         text=skeleton("all-gather"),
     ),
     Answer(
@@ -137,16 +152,16 @@ WRONG = [
     Answer(
         "all-gather",
         "starts with its own chunk",
-        "first wrong hop: step 1, rank 1 → rank 0, chunk 1; on rank 0, chunk 1: rank 0 is no longer in it (line 9): in the second half pass on finished chunks, first your own, then what has just arrived",
-        "第一个出错的传递：第 1 步，rank 1 → rank 0，第 1 块；rank 0 的第 1 块：rank 0 的那一份丢了（第 9 行）：后一半只传已经完成的块：先传自己那一块，再传刚收到的",
+        "first wrong hop: step 1, rank 1 → rank 0, chunk 1; on rank 0, chunk 1: rank 0 is no longer in it (line 9): pass on finished chunks: first your own, then what has just arrived",
+        "第一个出错的传递：第 1 步，rank 1 → rank 0，第 1 块；rank 0 的第 1 块：rank 0 的那一份丢了（第 9 行）：只传完整的块：先传自己那一块，再传刚收到的",
         old="(rank - step + 2) % size, (rank - step + 1) % size",
         new="(rank - step + 1) % size, (rank - step) % size",
     ),
     Answer(
         "all-gather",
         "one step too few",
-        "rank 0 stops after step 0; chunk 0 of rank 0 still lacks rank 1, which rank 1 holds: the hop rank 1 → rank 0 never came",
-        "rank 0 在第 0 步之后就结束了；它的第 0 块还缺 rank 1，而 rank 1 有它：rank 1 → rank 0 的传递没有发生",
+        "rank 0 stops before its first step; chunk 0 of rank 0 still lacks rank 1, which rank 1 holds: the hop rank 1 → rank 0 never came",
+        "rank 0 一步未走就结束了；它的第 0 块还缺 rank 1，而 rank 1 有它：rank 1 → rank 0 的传递没有发生",
         old="range(1, size)",
         new="range(1, size - 1)",
     ),
@@ -169,15 +184,15 @@ WRONG = [
     Answer(
         "all-reduce",
         "the skeleton",
-        "rank 0 stops after step 1; chunk 0 of rank 0 still lacks rank 1, which rank 1 holds: the hop rank 1 → rank 0 never came",
-        "rank 0 在第 1 步之后就结束了；它的第 0 块还缺 rank 1，而 rank 1 有它：rank 1 → rank 0 的传递没有发生",
+        "rank 0 stops after step 1; chunk 0 of rank 0 still lacks rank 1, which rank 1 holds: the hop rank 1 → rank 0 never came: was a program called without `yield from`?",
+        "rank 0 在第 1 步之后就结束了；它的第 0 块还缺 rank 1，而 rank 1 有它：rank 1 → rank 0 的传递没有发生：是否有程序调用时漏了 `yield from`？",
         text=skeleton("all-reduce"),
     ),
     Answer(
         "all-reduce",
         "the halves the other way round",
         "first wrong hop: step 1, rank 1 → rank 0, chunk 0; on rank 0, chunk 0: rank 0 is no longer in it (line 9): first add up, then hand round: only a finished chunk may replace another",
-        "第一个出错的传递：第 1 步，rank 1 → rank 0，第 0 块；rank 0 的第 0 块：rank 0 的那一份丢了（第 9 行）：先求和，再分发：只有已完成的块才可以覆盖别的块",
+        "第一个出错的传递：第 1 步，rank 1 → rank 0，第 0 块；rank 0 的第 0 块：rank 0 的那一份丢了（第 9 行）：先求和，再分发：只有完整的块才可以覆盖别的块",
         old="""    yield from reduce_scatter(rank, size, x)  # (p-1)/p of the array sent
     yield from all_gather(rank, size, x)  # (p-1)/p more
 """,
@@ -196,16 +211,16 @@ WRONG = [
     Answer(
         "all-reduce",
         "forgets yield from",
-        "rank 0 stops after step 1; chunk 0 of rank 0 still lacks rank 1, which rank 1 holds: the hop rank 1 → rank 0 never came",
-        "rank 0 在第 1 步之后就结束了；它的第 0 块还缺 rank 1，而 rank 1 有它：rank 1 → rank 0 的传递没有发生",
+        "rank 0 stops after step 1; chunk 0 of rank 0 still lacks rank 1, which rank 1 holds: the hop rank 1 → rank 0 never came: was a program called without `yield from`?",
+        "rank 0 在第 1 步之后就结束了；它的第 0 块还缺 rank 1，而 rank 1 有它：rank 1 → rank 0 的传递没有发生：是否有程序调用时漏了 `yield from`？",
         old="    yield from all_gather",
         new="    all_gather",
     ),
     Answer(
         "all-reduce",
         "everybody sends everything round",
-        "the result is right, but on 3 cards the busiest sends 2 of the array; 4/3 is enough",
-        "结果正确，但 3 张卡时发得最多的卡发出整个数组的 2；4/3 就够了",
+        "the result is right, but on 3 cards the busiest sends 2 × the array; 4/3 × is enough",
+        "结果正确，但 3 张卡时发得最多的卡发出整个数组的 2 倍；4/3 倍就够了",
         old="""    yield from reduce_scatter(rank, size, x)  # (p-1)/p of the array sent
     yield from all_gather(rank, size, x)  # (p-1)/p more
 """,
@@ -221,8 +236,8 @@ WRONG = [
     Answer(
         "all-reduce",
         "the lecture's parameter server",
-        "the result is right, but on 3 cards the busiest sends 2 of the array; 4/3 is enough",
-        "结果正确，但 3 张卡时发得最多的卡发出整个数组的 2；4/3 就够了",
+        "the result is right, but on 3 cards the busiest sends 2 × the array; 4/3 × is enough",
+        "结果正确，但 3 张卡时发得最多的卡发出整个数组的 2 倍；4/3 倍就够了",
         old="""    yield from reduce_scatter(rank, size, x)  # (p-1)/p of the array sent
     yield from all_gather(rank, size, x)  # (p-1)/p more
 """,
@@ -293,8 +308,8 @@ WRONG = [
     Answer(
         "broadcast",
         "a distance too few",
-        "rank 1 stops after step 0; chunk 0 of rank 1 still lacks rank 0, which rank 0 holds: the hop rank 0 → rank 1 never came",
-        "rank 1 在第 0 步之后就结束了；它的第 0 块还缺 rank 0，而 rank 0 有它：rank 0 → rank 1 的传递没有发生",
+        "rank 1 stops before its first step; chunk 0 of rank 1 still lacks rank 0, which rank 0 holds: the hop rank 0 → rank 1 never came",
+        "rank 1 一步未走就结束了；它的第 0 块还缺 rank 0，而 rank 0 有它：rank 0 → rank 1 的传递没有发生",
         old="while distance < size:",
         new="while 2 * distance < size:",
     ),
@@ -470,8 +485,8 @@ WRONG = [
     Answer(
         "two-level",
         "nothing between nodes",
-        "rank 0 stops after step 0; chunk 0 of rank 0 still lacks rank 1, which rank 1 holds: the hop rank 1 → rank 0 never came",
-        "rank 0 在第 0 步之后就结束了；它的第 0 块还缺 rank 1，而 rank 1 有它：rank 1 → rank 0 的传递没有发生",
+        "rank 0 stops before its first step; chunk 0 of rank 0 still lacks rank 1, which rank 1 holds: the hop rank 1 → rank 0 never came",
+        "rank 0 一步未走就结束了；它的第 0 块还缺 rank 1，而 rank 1 有它：rank 1 → rank 0 的传递没有发生",
         old="""    yield from around(peers, node, x, single, adds=True)  # between nodes
     yield from around(peers, node, x, single, adds=False)
 """,
@@ -818,7 +833,7 @@ def data_parallel(rank, size, gradients, tokens):
         "clip",
         "the skeleton: its own norm",
         "2 ranks, norm 5.099, at most 1; rank 0: the slice is scaled by its own norm, so each rank takes another factor",
-        "2 个 rank，范数 5.099，上限 1；rank 0：按自己这一片的范数缩放，于是各 rank 的系数不同",
+        "2 个 rank，范数 5.099，上限 1；rank 0：按自己这一段的范数缩放，于是各 rank 的系数不同",
         text=skeleton("clip"),
     ),
     Answer(
@@ -871,7 +886,7 @@ def data_parallel(rank, size, gradients, tokens):
         "clip",
         "a new slice, which is lost",
         "2 ranks, norm 5.099, at most 1; rank 0: the slice is not scaled: change it in place",
-        "2 个 rank，范数 5.099，上限 1；rank 0：切片没有缩放：要就地修改",
+        "2 个 rank，范数 5.099，上限 1；rank 0：这一段没有缩放：要就地修改",
         old="    share.mul_(torch.clamp(factor, max=1.0))",
         new="    share = share * torch.clamp(factor, max=1.0)",
     ),
@@ -913,8 +928,8 @@ def clip(rank, size, share, max_norm):
     Answer(
         "zero1",
         "no all-gather",
-        "2 ranks, step 1: rank 0 has new parameters in some slices and the old ones in the others; gather what the other ranks updated",
-        "2 个 rank，第 1 步：rank 0 的参数只有部分切片是新的，其余还是旧的；要把其他 rank 更新好的切片收集过来",
+        "2 ranks, step 1: rank 0 has new parameters in some slices and the old ones in the others; gather what the other ranks updated, in the slices of `cut`",
+        "2 个 rank，第 1 步：rank 0 的参数只有部分段是新的，其余还是旧的；要把其他 rank 更新好的段收集过来，切法与 `cut` 相同",
         old="""    yield from all_gather(rank, size, parameters)
 """,
         new="",
@@ -937,7 +952,7 @@ def zero1(rank, size, parameters, gradient, kept):
         "zero1",
         "a slice off by one",
         "2 ranks, step 1: the parameters of rank 0 did not change; update its own slice of them, in place",
-        "2 个 rank，第 1 步：rank 0 的参数没有变；要就地更新它自己的那一片",
+        "2 个 rank，第 1 步：rank 0 的参数没有变；要就地更新它自己的那一段",
         old="cut(parameters, size)[rank]",
         new="cut(parameters, size)[(rank + 1) % size]",
     ),
@@ -997,7 +1012,7 @@ def zero1(rank, size, parameters, gradient, kept):
         "zero1",
         "the updated slice is a copy",
         "2 ranks, step 1: the parameters of rank 0 did not change; update its own slice of them, in place",
-        "2 个 rank，第 1 步：rank 0 的参数没有变；要就地更新它自己的那一片",
+        "2 个 rank，第 1 步：rank 0 的参数没有变；要就地更新它自己的那一段",
         old="cut(parameters, size)[rank]",
         new="cut(parameters, size)[rank].clone()",
     ),
@@ -1030,9 +1045,17 @@ def zero1(rank, size, parameters, gradient, kept):
     ),
     Answer(
         "zero1",
+        "forgets yield from",
+        "line 11: AttributeError: 'generator' object has no attribute 'shape'; is `yield from` missing before a call?",
+        "第 11 行：AttributeError: 'generator' object has no attribute 'shape'；调用前是否漏了 `yield from`？",
+        old="yield from reduce_scatter",
+        new="reduce_scatter",
+    ),
+    Answer(
+        "zero1",
         "a bare yield",
-        "rank 0, step 2: yields None; a rank program may only yield Swap(…)",
-        "rank 0，第 2 步：yield 了 None；rank 程序只能 yield Swap(…)",
+        "rank 0, step 2: yields None; a rank program may only yield Swap(…), and calls another one by `yield from`",
+        "rank 0，第 2 步：yield 了 None；rank 程序只能 yield Swap(…)，调用另一个程序要写 `yield from`",
         old="""    yield from all_gather(rank, size, parameters)
 """,
         new="""    yield
@@ -1061,7 +1084,7 @@ def zero1(rank, size, parameters, gradient, kept):
         "zero2",
         "all micro-batches kept, then reduced once",
         "the slices are right, but rank 0 of 2 once held 60 numbers; 42 are enough, 10 slices and 2 whole layers: reduce a layer's gradient as soon as it is there, and let the whole go (a view of it keeps it)",
-        "切片正确，但 2 个 rank 时 rank 0 一度持有 60 个数；42 个就够，即 10 个切片加 2 层完整梯度：某层的梯度一算出来就归约，随即释放整层（留着它的视图，整层就还在）",
+        "各段正确，但 2 个 rank 时 rank 0 一度持有 60 个数；42 个就够，即 10 段加 2 层完整梯度：某层的梯度一算出来就归约，随即释放整层（留着它的视图，整层就还在）",
         text="""from zerolit.exercises.given import reduce_scatter
 
 
@@ -1080,7 +1103,7 @@ def zero2(rank, size, passes):
         "zero2",
         "a view of the whole is kept",
         "the slices are right, but rank 0 of 2 once held 63 numbers; 42 are enough, 10 slices and 2 whole layers: reduce a layer's gradient as soon as it is there, and let the whole go (a view of it keeps it)",
-        "切片正确，但 2 个 rank 时 rank 0 一度持有 63 个数；42 个就够，即 10 个切片加 2 层完整梯度：某层的梯度一算出来就归约，随即释放整层（留着它的视图，整层就还在）",
+        "各段正确，但 2 个 rank 时 rank 0 一度持有 63 个数；42 个就够，即 10 段加 2 层完整梯度：某层的梯度一算出来就归约，随即释放整层（留着它的视图，整层就还在）",
         old=" = mine.clone()  # a view would keep the whole",
         new=" = mine",
     ),
@@ -1120,7 +1143,7 @@ def zero2(rank, size, passes):
         "zero2",
         "an all-reduce, of which a slice is kept",
         "the slices are right, but 2 ranks send 192 numbers; 96 are enough: each rank needs its own slice of the sum only",
-        "切片正确，但 2 个 rank 共发送 192 个数；96 个就够：每个 rank 只需要和的一个切片",
+        "各段正确，但 2 个 rank 共发送 192 个数；96 个就够：每个 rank 只需要和的一段",
         text="""from zerolit.exercises.given import all_reduce, cut
 
 
@@ -1142,7 +1165,7 @@ def zero2(rank, size, passes):
         "zero2",
         "the slice of the neighbour",
         "2 ranks, rank 0, layer 0: is not this rank's slice of the sum over ranks and micro-batches",
-        "2 个 rank，rank 0，第 0 层：不是各 rank、各 micro-batch 梯度之和的本 rank 切片",
+        "2 个 rank，rank 0，第 0 层：不是各 rank、各 micro-batch 梯度之和中属于本 rank 的那一段",
         text="""from zerolit.exercises.given import cut, reduce_scatter
 
 
@@ -1171,7 +1194,7 @@ def zero2(rank, size, passes):
         "zero2",
         "a dict is returned",
         "2 ranks, rank 0: returned dict, not a list of 8 slices",
-        "2 个 rank，rank 0：返回了 dict，而不是 8 个切片组成的列表",
+        "2 个 rank，rank 0：返回了 dict，而不是 8 段组成的列表",
         old="[kept[layer] for layer in sorted(kept)]",
         new="kept",
     ),
@@ -1179,7 +1202,7 @@ def zero2(rank, size, passes):
         "zero2",
         "the average over the ranks",
         "2 ranks, rank 0, layer 0: is not this rank's slice of the sum over ranks and micro-batches",
-        "2 个 rank，rank 0，第 0 层：不是各 rank、各 micro-batch 梯度之和的本 rank 切片",
+        "2 个 rank，rank 0，第 0 层：不是各 rank、各 micro-batch 梯度之和中属于本 rank 的那一段",
         old="kept[layer] for",
         new="kept[layer] / size for",
     ),
@@ -1194,7 +1217,7 @@ def zero2(rank, size, passes):
         "zero3",
         "gathered once and kept",
         "the gradients are right, but rank 0 of 2 once held 117 numbers; 72 are enough, 18 slices and 3 whole units: let a unit go after its forward, gather it again for its backward, and keep no view of a whole gradient",
-        "梯度正确，但 2 个 rank 时 rank 0 一度持有 117 个数；72 个就够，即 18 个切片加 3 个完整单元：前向用完就释放，反向时再收集一次，也不要留着整个梯度的视图",
+        "梯度正确，但 2 个 rank 时 rank 0 一度持有 117 个数；72 个就够，即 18 段加 3 个完整单元：前向用完就释放，反向时再收集一次，也不要留着整个梯度的视图",
         text='''import torch
 
 from zerolit.exercises.given import all_gather, cut, reduce_scatter
@@ -1236,7 +1259,7 @@ def zero3(rank, size, n, shares, order, forward, backward):
         "zero3",
         "views of whole gradients are kept",
         "the gradients are right, but rank 0 of 2 once held 93 numbers; 72 are enough, 18 slices and 3 whole units: let a unit go after its forward, gather it again for its backward, and keep no view of a whole gradient",
-        "梯度正确，但 2 个 rank 时 rank 0 一度持有 93 个数；72 个就够，即 18 个切片加 3 个完整单元：前向用完就释放，反向时再收集一次，也不要留着整个梯度的视图",
+        "梯度正确，但 2 个 rank 时 rank 0 一度持有 93 个数；72 个就够，即 18 段加 3 个完整单元：前向用完就释放，反向时再收集一次，也不要留着整个梯度的视图",
         old="""        kept[unit] = kept.get(unit, 0) + mine  # a new tensor, no view
 """,
         new="""        if unit in kept:
@@ -1263,7 +1286,7 @@ def zero3(rank, size, n, shares, order, forward, backward):
         "zero3",
         "slices in the neighbour's place",
         "2 ranks, rank 0: forward of layer 0 was given other parameters than unit order[0] has; gather the slices of all ranks, each into its place",
-        "2 个 rank，rank 0：第 0 层的 forward 拿到的不是单元 order[0] 的参数；要收集所有 rank 的切片，并各放回原位",
+        "2 个 rank，rank 0：第 0 层的 forward 拿到的不是单元 order[0] 的参数；要收集所有 rank 的段，并各放回原位",
         old="cut(whole, size)[rank].copy_",
         new="cut(whole, size)[rank - 1].copy_",
     ),
@@ -1300,7 +1323,7 @@ def zero3(rank, size, n, shares, order, forward, backward):
         "zero3",
         "layers where units are meant",
         "2 ranks, rank 0: returned list (9), not a list of 8 slices",
-        "2 个 rank，rank 0：返回了 list (9)，而不是 8 个切片组成的列表",
+        "2 个 rank，rank 0：返回了 list (9)，而不是 8 段组成的列表",
         old="    return [kept[unit] for unit in sorted(kept)]",
         new="    return list(kept.values()) + [kept[0]]",
     ),

@@ -167,7 +167,7 @@ _BUGS = (
         "clip_factor(w.recipe.clip, squares)",
         "clip_factor(w.recipe.clip, mine)",
         1,
-        ("every rank clips by the norm of its own share", "各 rank 按自己切片的范数裁剪"),
+        ("every rank clips by the norm of its own share", "各 rank 按自己那一段的范数裁剪"),
         "pytorch/torchtitan#766",
         {"clip": 0.25},
     ),
@@ -214,7 +214,7 @@ _BUGS = (
         _REDUCE,
         _REDUCE + '        yield from all_gather(w, unit, whole, "gradients")\n',
         1,
-        ("gradients are all-reduced, then a share is used", "梯度先 all-reduce，再只用其中一片"),
+        ("gradients are all-reduced, then a share is used", "梯度先 all-reduce，再只用其中一段"),
         "deepspeedai/DeepSpeed#156",
     ),
 )

@@ -61,8 +61,9 @@ SENTENCES: dict[str, tuple[str, str]] = {
     ),
     # What it yields
     "no_swap": (
-        "{at}yields {got}; a rank program may only yield Swap(…)",
-        "{at}yield 了 {got}；rank 程序只能 yield Swap(…)",
+        "{at}yields {got}; a rank program may only yield Swap(…), and calls another one by "
+        "`yield from`",
+        "{at}yield 了 {got}；rank 程序只能 yield Swap(…)，调用另一个程序要写 `yield from`",
     ),
     "itself": (
         "{at}sends to itself or waits for itself; a message goes to another rank",
@@ -178,9 +179,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "第一个出错的传递：{hop}；带来的不全，rank {last} 结束时还缺 {who}{code}",
     ),
     "never": (
-        "rank {rank} stops after step {last}; chunk {chunk} of rank {rank} still lacks "
-        "{who}, {source}",
-        "rank {rank} 在第 {last} 步之后就结束了；它的第 {chunk} 块还缺 {who}，{source}",
+        "rank {rank} stops {after}; chunk {chunk} of rank {rank} still lacks {who}, {source}",
+        "rank {rank} {after}就结束了；它的第 {chunk} 块还缺 {who}，{source}",
     ),
     "below": (
         "the goal is reached, but only {sent} of the array was sent, and {least} is the least: "
@@ -251,6 +251,9 @@ class _English:
 
     def before(self) -> str:
         return "before any message"
+
+    def after(self, step: int) -> str:
+        return f"after step {step}" if step else "before its first step"
 
     def none(self, step: int) -> str:
         return f"step {step}, where nothing arrived"
@@ -328,6 +331,9 @@ class _Chinese(_English):
 
     def before(self) -> str:
         return "收发之前"
+
+    def after(self, step: int) -> str:
+        return f"在第 {step} 步之后" if step else "一步未走"
 
     def none(self, step: int) -> str:
         return f"第 {step} 步（没有收到消息）"
@@ -432,6 +438,9 @@ class _Fields(dict):
 
     def _last(self) -> int:
         return self.what.get("last", self.verdict.size - 1)
+
+    def _after(self) -> str:
+        return self.say.after(self._last())
 
     def _count_of(self) -> str:
         count = self.what["count"]

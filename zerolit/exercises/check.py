@@ -1,6 +1,7 @@
 """Judge a reader's solution of an exercise."""
 
 from contextlib import nullcontext
+from inspect import signature
 from typing import Any
 
 from .catalogue import find
@@ -27,6 +28,8 @@ def check(name: str, solution: Any, engine: str = "simulated", seconds: float = 
     if not callable(solution):
         what = {"got": repr(solution), "takes": exercise.takes}
         return Verdict(exercise, "no_function", what)
+    if (got := _other_signature(exercise, solution)) is not None:
+        return Verdict(exercise, "signature", {"got": got, "takes": exercise.takes})
     on = {"engine": engine} if exercise.engine else {}
     limited = time_limit(seconds) if engine == "simulated" else nullcontext()
     try:
@@ -42,7 +45,20 @@ def check(name: str, solution: Any, engine: str = "simulated", seconds: float = 
         if line is None:  # the judge's own
             raise
         told = f"{type(error).__name__}: {error}"
-        return Verdict(exercise, "exception", {"line": line, "error": told})
+        kind = "generator" if "'generator' object" in told else "exception"
+        return Verdict(exercise, kind, {"line": line, "error": told})
+
+
+def _other_signature(exercise: Exercise, solution: Any) -> str | None:
+    """What the solution takes, if it cannot be called as the exercise does."""
+    try:
+        takes = signature(solution)
+        takes.bind(*exercise.arguments)
+    except TypeError:
+        return str(takes)
+    except ValueError:  # one of C's, which does not say what it takes
+        return None
+    return None
 
 
 def _refuse_engine(exercise: Exercise, engine: str) -> None:

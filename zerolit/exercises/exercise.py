@@ -16,11 +16,20 @@ LANGUAGES = ("en", "zh")
 # By kind: English, Chinese. What stands in braces is the verdict's `what`.
 COMMON = {
     "prover": ("{prover}{advice}", "{prover}{advice}"),
+    "alone": ("with 1 card: {prover}{advice}", "只有 1 张卡时：{prover}{advice}"),
     "no_function": (
         "{got} cannot be called; an exercise asks for a function, {takes}",
         "{got} 不能调用；练习要的是函数 {takes}",
     ),
+    "signature": (
+        "your function takes {got}; the exercise calls {takes}",
+        "你的函数的参数是 {got}；练习调用的是 {takes}",
+    ),
     "exception": ("line {line}: {error}", "第 {line} 行：{error}"),
+    "generator": (
+        "line {line}: {error}; is `yield from` missing before a call?",
+        "第 {line} 行：{error}；调用前是否漏了 `yield from`？",
+    ),
     "no_yield": (
         "the function returned {got}; a rank program says `yield from` or `yield` where it talks",
         "函数返回了 {got}；rank 程序在通信处要写 `yield from` 或 `yield`",
@@ -78,6 +87,11 @@ class Exercise:
     advice: dict[str, tuple[str, str]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     engine: bool = False
+
+    @property
+    def arguments(self) -> list[str]:
+        """What the reader's function is called with."""
+        return self.takes.rstrip(")").split("(")[1].split(", ")
 
     @property
     def function(self) -> str:

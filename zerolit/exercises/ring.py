@@ -40,8 +40,9 @@ CHUNK_TO_SEND = Exercise(
     _chunk_to_send,
     {
         "right": (
-            "right: on 2, 3, 4 and 8 cards, every card sends what it has just added to",
-            "正确：2、3、4、8 张卡时，每一步每张卡发出的都是它刚刚累加过的那一块",
+            "right: on 2, 3, 4 and 8 cards, every card sends its own chunk, then what it has just "
+            "added to",
+            "正确：2、3、4、8 张卡时，每张卡先发自己的那一块，以后每步发刚刚累加过的那一块",
         ),
         "no_number": (
             "rank {rank} of {size}, step {step}: returns {got}, not the number of a chunk",
@@ -56,7 +57,7 @@ CHUNK_TO_SEND = Exercise(
         "first": (
             "rank {rank} of {size}, step 1: sends chunk {got}; in step 1 card r sends chunk r, "
             "so chunk {right}",
-            "{size} 张卡，第 1 步，rank {rank}：发出第 {got} 块；第 1 步 r 号卡发第 r 块，"
+            "{size} 张卡，第 1 步，rank {rank}：发出第 {got} 块；第 1 步第 r 张卡发第 r 块，"
             "应是第 {right} 块",
         ),
         "stale": (
@@ -74,16 +75,32 @@ _ADDED_LAST = (
     "应当把刚刚累加过的那一块传下去",
 )
 _WHICH = (
-    "it must go where your left neighbour has it: into the chunk of the same number",
-    "收到的是左邻的哪一块，就应放进编号相同的那一块",
+    "what arrives from the left, from rank - 1, goes into the chunk of the same number as there",
+    "从左邻居（rank - 1）收到的是哪一块，就应放进编号相同的那一块",
+)
+_ADD = (
+    "add what arrives to what is there; do not overwrite it",
+    "收到的内容要加到原有的内容上，不能覆盖",
+)
+_RETURN = (
+    "if no hop is missing, another chunk is finished on this card: return its number",
+    "如果传递一次也没有少，那么这张卡上完整的是另一块：应返回那一块的块号",
+)
+_ROUND = (
+    "pass on finished chunks: first your own, then what has just arrived",
+    "只传完整的块：先传自己那一块，再传刚收到的",
+)
+_CALLED = (
+    "was a program called without `yield from`?",
+    "是否有程序调用时漏了 `yield from`？",
 )
 _ADD_FIRST = (
     "first add up, then hand round: only a finished chunk may replace another",
-    "先求和，再分发：只有已完成的块才可以覆盖别的块",
+    "先求和，再分发：只有完整的块才可以覆盖别的块",
 )
 _FINISHED = (
     "in the second half pass on finished chunks, first your own, then what has just arrived",
-    "后一半只传已经完成的块：先传自己那一块，再传刚收到的",
+    "后一半只传完整的块：先传自己那一块，再传刚收到的",
 )
 
 
@@ -108,27 +125,33 @@ REDUCE_SCATTER = Exercise(
     2,
     "reduce-scatter",
     "reduce_scatter(rank, size, x)",
-    "ring-all-reduce.md#the-program",
+    "ring-all-reduce.md#the-invariant",
     _reduce_scatter,
     PROVED,
-    {"poor": _ADDED_LAST, "early": _ADDED_LAST, "mixed": _WHICH},
+    {
+        "poor": _ADDED_LAST,
+        "early": _ADDED_LAST,
+        "mixed": _WHICH,
+        "lost": _ADD,
+        "never": _RETURN,
+    },
 )
 ALL_GATHER = Exercise(
     3,
     "all-gather",
     "all_gather(rank, size, x)",
-    "ring-all-reduce.md#the-program",
+    "ring-all-reduce.md#the-invariant",
     _all_gather,
     PROVED,
-    {"poor": _FINISHED, "early": _FINISHED, "lost": _FINISHED, "mixed": _WHICH},
+    {"poor": _ROUND, "early": _ROUND, "lost": _ROUND, "mixed": _WHICH},
 )
 ALL_REDUCE = Exercise(
     4,
     "all-reduce",
     "all_reduce(rank, size, x)",
-    "ring-all-reduce.md#the-program",
+    "ring-all-reduce.md#the-ring",
     _all_reduce,
     PROVED,
-    {"poor": _FINISHED, "early": _ADDED_LAST, "lost": _ADD_FIRST},
+    {"poor": _FINISHED, "early": _ADDED_LAST, "lost": _ADD_FIRST, "never": _CALLED},
     needs=("reduce-scatter", "all-gather"),
 )

@@ -142,7 +142,7 @@ ZERO1 = Exercise(
         "unmoved": (
             "{size} ranks, step {step}: the parameters of rank {rank} did not change; update its "
             "own slice of them, in place",
-            "{size} 个 rank，第 {step} 步：rank {rank} 的参数没有变；要就地更新它自己的那一片",
+            "{size} 个 rank，第 {step} 步：rank {rank} 的参数没有变；要就地更新它自己的那一段",
         ),
         "local": (
             "{size} ranks, step {step}: rank {rank} updates by its own gradient alone; sum it over "
@@ -151,9 +151,9 @@ ZERO1 = Exercise(
         ),
         "ungathered": (
             "{size} ranks, step {step}: rank {rank} has new parameters in some slices and the old "
-            "ones in the others; gather what the other ranks updated",
-            "{size} 个 rank，第 {step} 步：rank {rank} 的参数只有部分切片是新的，其余还是旧的；"
-            "要把其他 rank 更新好的切片收集过来",
+            "ones in the others; gather what the other ranks updated, in the slices of `cut`",
+            "{size} 个 rank，第 {step} 步：rank {rank} 的参数只有部分段是新的，其余还是旧的；"
+            "要把其他 rank 更新好的段收集过来，切法与 `cut` 相同",
         ),
         "forgets": (
             "{size} ranks: step 1 is right, step {step} of rank {rank} is not; m and v must stay "
@@ -163,9 +163,9 @@ ZERO1 = Exercise(
         ),
         "wrong": (
             "{size} ranks, step {step}: rank {rank} has other parameters than one big batch gives; "
-            "the slice that you update must be the one whose gradient you have summed",
+            "update the slice whose gradient you have summed, then all_gather the whole vector",
             "{size} 个 rank，第 {step} 步：rank {rank} 的参数与一个大 batch 的不同；"
-            "更新的切片必须正是梯度已求和的那一片",
+            "要更新梯度已求和的那一段，再用 all_gather 补全整个向量",
         ),
         "stores": (
             "the parameters are right, but rank {rank} of {size} holds {stored} numbers after the "

@@ -136,7 +136,7 @@ def _layer_is(en: str, zh: str) -> tuple[str, str]:
 
 _RETURNS = (
     "{size} ranks, rank {rank}: returned {got}, not a list of {count} slices",
-    "{size} 个 rank，rank {rank}：返回了 {got}，而不是 {count} 个切片组成的列表",
+    "{size} 个 rank，rank {rank}：返回了 {got}，而不是 {count} 段组成的列表",
 )
 
 ZERO2 = Exercise(
@@ -164,25 +164,25 @@ ZERO2 = Exercise(
             "是本 rank 自己的梯度；要在各 rank 间求和",
         ),
         "whole": _layer_is(
-            "is the whole sum; return this rank's slice", "是完整的和；应返回本 rank 的切片"
+            "is the whole sum; return this rank's slice", "是完整的和；应返回本 rank 的那一段"
         ),
         "wrong": _layer_is(
             "is not this rank's slice of the sum over ranks and micro-batches",
-            "不是各 rank、各 micro-batch 梯度之和的本 rank 切片",
+            "不是各 rank、各 micro-batch 梯度之和中属于本 rank 的那一段",
         ),
         "peak": (
             "the slices are right, but rank {rank} of {size} once held {peak} numbers; {allowed} "
             "are enough, {slices} slices and {wholes} whole layers: reduce a layer's gradient as "
             "soon as it is there, and let the whole go (a view of it keeps it)",
-            "切片正确，但 {size} 个 rank 时 rank {rank} 一度持有 {peak} 个数；{allowed} 个就够，"
-            "即 {slices} 个切片加 {wholes} 层完整梯度：某层的梯度一算出来就归约，随即释放整层"
+            "各段正确，但 {size} 个 rank 时 rank {rank} 一度持有 {peak} 个数；{allowed} 个就够，"
+            "即 {slices} 段加 {wholes} 层完整梯度：某层的梯度一算出来就归约，随即释放整层"
             "（留着它的视图，整层就还在）",
         ),
         "sends": (
             "the slices are right, but {size} ranks send {sent} numbers; {least} are enough: each "
             "rank needs its own slice of the sum only",
-            "切片正确，但 {size} 个 rank 共发送 {sent} 个数；{least} 个就够："
-            "每个 rank 只需要和的一个切片",
+            "各段正确，但 {size} 个 rank 共发送 {sent} 个数；{least} 个就够："
+            "每个 rank 只需要和的一段",
         ),
     },
     engine=True,
@@ -300,7 +300,7 @@ ZERO3 = Exercise(
             "{name} of layer {layer} was given other parameters than unit order[{layer}] has; "
             "gather the slices of all ranks, each into its place",
             "第 {layer} 层的 {name} 拿到的不是单元 order[{layer}] 的参数；"
-            "要收集所有 rank 的切片，并各放回原位",
+            "要收集所有 rank 的段，并各放回原位",
         ),
         "order": _on(
             "call {done} of {wanted} is missing, or out of turn: forward goes through all layers, "
@@ -318,14 +318,14 @@ ZERO3 = Exercise(
         ),
         "wrong": _on(
             "the gradient of unit {unit} is not this rank's slice of the sum over the ranks",
-            "单元 {unit} 的梯度不是各 rank 之和的本 rank 切片",
+            "单元 {unit} 的梯度不是各 rank 之和中属于本 rank 的那一段",
         ),
         "peak": (
             "the gradients are right, but rank {rank} of {size} once held {peak} numbers; "
             "{allowed} are enough, {slices} slices and {wholes} whole units: let a unit go after "
             "its forward, gather it again for its backward, and keep no view of a whole gradient",
             "梯度正确，但 {size} 个 rank 时 rank {rank} 一度持有 {peak} 个数；{allowed} 个就够，"
-            "即 {slices} 个切片加 {wholes} 个完整单元：前向用完就释放，反向时再收集一次，"
+            "即 {slices} 段加 {wholes} 个完整单元：前向用完就释放，反向时再收集一次，"
             "也不要留着整个梯度的视图",
         ),
         "sends": (

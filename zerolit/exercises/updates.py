@@ -244,10 +244,10 @@ CLIP = Exercise(
     {
         "right": (
             "right: on 1 to {size} ranks every slice is scaled by the norm of the whole gradient",
-            "正确：1 到 {size} 个 rank 上，每一片都按整个梯度的范数缩放",
+            "正确：1 到 {size} 个 rank 上，每一段都按整个梯度的范数缩放",
         ),
         "unclipped": _clip_is(
-            "the slice is not scaled: change it in place", "切片没有缩放：要就地修改"
+            "the slice is not scaled: change it in place", "这一段没有缩放：要就地修改"
         ),
         "unclamped": _clip_is(
             "a gradient below the bound is scaled up; the factor is at most 1",
@@ -255,7 +255,7 @@ CLIP = Exercise(
         ),
         "local": _clip_is(
             "the slice is scaled by its own norm, so each rank takes another factor",
-            "按自己这一片的范数缩放，于是各 rank 的系数不同",
+            "按自己这一段的范数缩放，于是各 rank 的系数不同",
         ),
         "sum_of_norms": _clip_is(
             "norms were added up; add up their squares, and take the root once",
@@ -272,7 +272,7 @@ CLIP = Exercise(
         ),
         "wrong": _clip_is(
             "the slice is not what clipping by the whole norm gives",
-            "切片与按整体范数裁剪的结果不同",
+            "这一段与按整体范数裁剪的结果不同",
         ),
         "sends": (
             "the slices are right, but a rank of {size} sends {sent} numbers; about {least} are "

@@ -43,12 +43,17 @@ def _task(lab: Lab, exercise: Exercise) -> str:
     title = f"## {exercise.number}. {text.title} {{ #{exercise.name} }}"
     place = say("belongs", language, place=exercise.place)
     predict = f"**{say('predict', language)}:** {text.predict}"
-    start = f"{say('start', language)}\n\n```python\n{source(exercise, 'skeletons').strip()}\n```"
+    code = f"{source(exercise, 'skeletons').strip()}\n\n{_asked(exercise)}"
+    start = f"{say('start', language)}\n\n```python\n{code}\n```"
     hints = [
         _folded("tip", say("hint", language, n=n), hint) for n, hint in enumerate(text.hints, 1)
     ]
     solved = _folded("success", say("solution", language), _solved(lab, exercise, text.point))
     return "\n\n".join([title, f"{text.question} {place}", predict, start, *hints, solved])
+
+
+def _asked(exercise: Exercise) -> str:
+    return f'check("{exercise.name}", {exercise.function})'
 
 
 def _folded(kind: str, title: str, text: str) -> str:
