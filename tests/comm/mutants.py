@@ -52,12 +52,17 @@ def mutants(*functions):
         function.returns = None
         for argument in function.args.args:
             argument.annotation = None
-    bodies = [n for function in tree.body for s in function.body for n in ast.walk(s)]
-    names = sorted(
-        {n.id for n in bodies if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        | {"rank", "size"}
-    )
-    for parent in [*bodies, *tree.body]:
+    return mutants_of(ast.unparse(tree), {"rank", "size"})
+
+
+def mutants_of(text, names=frozenset()):
+    """Every text that differs in one node of a function; `names` may stand for others, too."""
+    tree = ast.parse(text)
+    functions = [part for part in tree.body if isinstance(part, ast.FunctionDef)]
+    bodies = [n for function in functions for s in function.body for n in ast.walk(s)]
+    stored = (n.id for n in bodies if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    names = sorted({*stored, *names})
+    for parent in [*bodies, *functions]:
         for field, index, node in _children(parent):
             for change in changes(node, names):
                 _put(parent, field, index, ast.fix_missing_locations(change))
