@@ -42,8 +42,14 @@ def test_three_moments_of_a_ring(language):
 
 
 def test_the_map_lists_pages_with_a_question(language):
-    asked = Source(language, "a.md", title="3.1 A", meta={"question": "Why?"})
+    asked = Source(language, "a.md", ids=["a", "b"], title="3.1 A", meta={"question": "Why?"})
     silent = Source(language, "b.md", title="B")
-    table = chapters([asked, silent])
-    assert table.splitlines()[2:] == ["| [3.1 A](a.md) | Why? |"]
+    lab = Source(language, "c.md", title="Lab", meta={"question": "Can you?", "minutes": 100})
+    table = chapters([asked, silent, lab])
+    in_all = "| | 合计 | 2 小时 |" if language == "zh" else "| | in all | 2 hours |"
+    assert table.splitlines()[2:] == [
+        "| [3.1 A](a.md) | Why? | 8 |",  # two sections
+        "| [Lab](c.md) | Can you? | 100 |",
+        in_all,
+    ]
     assert table.startswith("| 节 |" if language == "zh" else "| chapter |")

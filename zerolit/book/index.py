@@ -134,8 +134,22 @@ def _rings(figure: Figure, shown: Mapping[str, Holding], rows: int, font: float)
 
 
 def chapters(pages: "Sequence[Source]") -> str:
-    """The pages that answer a question, as a table in Markdown."""
-    head = Words("| chapter | question |", "| 节 | 回答的问题 |").fill(pages[0].language)
-    asked = (page for page in pages if "question" in page.meta)
-    rows = [f"| [{page.title}]({page.uri}) | {page.meta['question']} |" for page in asked]
-    return "\n".join([head, "|---|---|", *rows])
+    """The pages that answer a question, as a table in Markdown; and about how long each takes."""
+    asked = [page for page in pages if "question" in page.meta]
+    rows = [
+        f"| [{page.title}]({page.uri}) | {page.meta['question']} | {_minutes(page)} |"
+        for page in asked
+    ]
+    total = sum(map(_minutes, asked)) / 60
+    head, end = (words.fill(pages[0].language, hours=total) for words in (_HEAD, _IN_ALL))
+    return "\n".join([head, "|---|---|--:|", *rows, end])
+
+
+_HEAD = Words("| chapter | question | minutes |", "| 节 | 回答的问题 | 分钟 |")
+_IN_ALL = Words("| | in all | {hours:.0f} hours |", "| | 合计 | {hours:.0f} 小时 |")
+_A_SECTION = 4  # minutes: three paragraphs and a figure or table, thought about
+
+
+def _minutes(page: "Source") -> int:
+    """What the page says itself, or by its sections."""
+    return page.meta.get("minutes", _A_SECTION * len(page.ids))

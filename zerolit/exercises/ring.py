@@ -149,7 +149,7 @@ ALL_REDUCE = Exercise(
     4,
     "all-reduce",
     "all_reduce(rank, size, x)",
-    "ring-all-reduce.md#the-ring",
+    "ring-all-reduce.md#the-invariant",
     _all_reduce,
     PROVED,
     {"poor": _FINISHED, "early": _ADDED_LAST, "lost": _ADD_FIRST, "never": _CALLED},

@@ -50,6 +50,11 @@ class Lab:
         return re.sub(r"^# | *\{.*?\}", "", self.front[1].split("\n")[0])
 
     @property
+    def minutes(self) -> int:
+        """About how long it takes."""
+        return int(re.search(r"^minutes: (\d+)$", self.front[0], re.M)[1])  # type: ignore[index]
+
+    @property
     def front(self) -> tuple[str, str]:
         """The front matter, and the text up to the first cell."""
         first = self.cells[0].text  # type: ignore[union-attr]

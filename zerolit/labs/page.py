@@ -20,8 +20,8 @@ def page(language: str, name: str) -> str:
     """
     lab = read_lab(name, language)
     meta, text = lab.front
-    number = LABS.index(name) + 1
-    opening = f"---\n{meta}---\n{text}\n\n{say('open', language, name=name, n=number)}"
+    facts = {"name": name, "n": LABS.index(name) + 1, "minutes": lab.minutes}
+    opening = f"---\n{meta}---\n{text}\n\n{say('open', language, **facts)}"
     return "\n\n".join([opening, *(_cell(lab, cell) for cell in lab.cells[1:])]) + "\n"
 
 

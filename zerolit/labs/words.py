@@ -8,20 +8,15 @@ WORDS = {
         "Start from here; the last line asks the judge:",
         "从这里开始；最后一行请评判程序评判：",
     ),
-    "judged": ("The judge says of this:", "对它的评判："),
     "open": (
-        "[Download the notebook]({name}.ipynb){{ download }}, or copy it with `zerolit lab {n}`. "
-        "This page shows it solved, folded behind each question. In a script: "
-        "`from zerolit.exercises import check`, and `print(check(…))`.",
-        "[下载 notebook]({name}.ipynb){{ download }}，或用 `zerolit lab {n} --lang zh` 复制一份。"
-        "本页是解好的版本，答案都折叠在题目后面。在脚本里：`from zerolit.exercises import check`，"
-        "再 `print(check(…))`。",
+        "About {minutes} minutes. [Download the notebook]({name}.ipynb){{ download }}, or copy it "
+        "with `zerolit lab {n}`. This page shows it solved, folded behind each question. In a "
+        "script: `from zerolit.exercises import check`, and `print(check(…))`.",
+        "大约 {minutes} 分钟。[下载 notebook]({name}.ipynb){{ download }}，或用 "
+        "`zerolit lab {n} --lang zh` 复制一份。本页是解好的版本，答案都折叠在题目后面。"
+        "在脚本里：`from zerolit.exercises import check`，再 `print(check(…))`。",
     ),
     "belongs": ("It belongs to [this section]({place}).", "相关内容见[这一节]({place})。"),
-    "processes": (
-        "The same on real processes of this machine:",
-        "同一个解法，在本机的真实进程上：",
-    ),
 }
 
 
