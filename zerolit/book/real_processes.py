@@ -307,7 +307,7 @@ _KINDS = {
 }
 _PAINT = {**_COLOURS, "tokens": INK, "loss": INK}
 _UNIT = Words("layer {n}", "第 {n} 层")
-_ENDS = {"first": ("embed.", "嵌入"), "last": ("head", "输出头")}
+_ENDS = {"first": ("embed.", "嵌入层"), "last": ("head", "输出层")}
 
 Spans = dict[str, tuple[int, int]]  # from which step to before which
 

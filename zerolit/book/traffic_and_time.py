@@ -65,9 +65,11 @@ def time_table(training: Training, ranks: Sequence[int]) -> Table:
     caption = Words(
         "One training step, by the α–β model: {params} parameters, {tokens} tokens, "
         "{bandwidth} GB/s and {latency} µs per link. The last three columns are the share of the "
-        "step spent computing.",
+        "step spent computing: if nothing overlaps, if the ring hides under the backward pass, or "
+        "under all of the compute.",
         "一个训练步的时间（α–β 模型）：{params} 参数，{tokens} token，"
-        "每条链路 {bandwidth} GB/s、{latency} µs。后三列是计算时间占一步的比例（效率）。",
+        "每条链路 {bandwidth} GB/s、{latency} µs。后三列是计算时间占一步的比例（效率）："
+        "不重叠、与反向传播重叠、与全部计算重叠。",
     )
     columns = [
         _RANKS,
@@ -460,7 +462,8 @@ def segments_timeline(runs: dict[int, Sequence[Sending]], flat: float, measured:
         measured: what was measured.
     """
     caption = Words(
-        "What one card has on its two links, by the model. The dashed line is the measured time.",
+        "What one card has on its two links, by the model; of the flat rings only the network is "
+        "drawn. The dashed line is the measured time.",
         "模型给出的一张卡两条链路上的传输。虚线是实测时间。",
     )
     alt = Words(

@@ -86,17 +86,17 @@ def stages_table(runs: Mapping[int, Run], ranks: int) -> Table:
 def accumulation_table(once: Sequence[Run], more: Sequence[Run], ranks: int) -> Table:
     """Traffic with one and with four micro-batches per step."""
     caption = Words(
-        "Traffic of one step with G micro-batches, in units of (p−1)/p · Ψ, counted on {n} cards.",
-        "每步 G 个 micro-batch 时的通信量，以 (p−1)/p · Ψ 为单位，在 {n} 张卡上实际计数。",
+        "Traffic of one step with k micro-batches, in units of (p−1)/p · Ψ, counted on {n} cards.",
+        "每步 k 个 micro-batch 时的通信量，以 (p−1)/p · Ψ 为单位，在 {n} 张卡上实际计数。",
     )
     columns = [
         Column("stage", "s", "stage", "阶段"),
-        Column("G 1", "g", "G = 1", "G = 1", "(p-1)/p·Ψ elements"),
-        Column("G 4", "g", "G = 4", "G = 4", "(p-1)/p·Ψ elements"),
+        Column("G 1", "g", "k = 1", "k = 1", "(p-1)/p·Ψ elements"),
+        Column("G 4", "g", "k = 4", "k = 4", "(p-1)/p·Ψ elements"),
         Column("G formula", "s", "for any G", "任意 G"),
     ]
     unit = len(once[0].parameters) * (ranks - 1) / ranks
-    formulas = ("2", "2", "G + 1", "3G")
+    formulas = ("2", "2", "k + 1", "3k")
     for runs, times in ((once, 1), (more, 4)):
         for stage, run in enumerate(runs):
             assert sent(run) == round(sent_formula(stage, ranks, times) * run.padded), stage
@@ -208,8 +208,8 @@ def cards_figure(steps: Sequence[OneStep]) -> str:
         "a unit: E the embedding, 1 and 2 the blocks, H the head. Arrows show who sends to whom: "
         "solid ones add (reduce-scatter), dotted ones copy (all-gather).",
         "方格：{n} 张卡各存什么，P 是参数，G 是梯度，还有 m 和 v；四分之一格是一段。"
-        "横线：{n} 张卡的一个训练步，从左到右。灰条表示在算一个单元：E 是嵌入，1、2 是 "
-        "Transformer 层，H 是输出头。箭头表示谁发给谁：实线边传边加（reduce-scatter），"
+        "横线：{n} 张卡的一个训练步，从左到右。灰条表示在算一个单元：E 是嵌入层，1、2 是 "
+        "Transformer 层，H 是输出层。箭头表示谁发给谁：实线边传边加（reduce-scatter），"
         "虚线只复制（all-gather）。",
     )
     alt = Words(
@@ -338,7 +338,7 @@ def cut_figure(size: int = 4) -> str:
         "一个线性层切给 {n} 张卡：权重为 5 × 2（深色；w40 是第 4 行第 0 列），偏置为 5（浅色），"
         "0 是补零。"
         "整体切分（flat）时，第 2 张卡得到权重的最后一行和偏置的前两个元素。按行切分时，"
-        "每个参数各自补到 {n} 行的整数倍，第 3 张卡分到的全是补零。",
+        "每个参数各自把行数补到 {n} 的倍数，第 3 张卡分到的全是补零。",
     )
     alt = Words(
         "Flat: {flat} elements, {flat_padding} of them padding. By rows: {rows} elements, "
@@ -497,8 +497,8 @@ def moments_figure(steps: Sequence[OneStep]) -> str:
     caption = Words(
         "What one of {n} cards holds, moment by moment, in one training step. E is the embedding, "
         "1 and 2 the blocks, H the head; an arrow is a collective, in the colour of what it moves.",
-        "一个训练步之内，{n} 张卡中的一张上，各类数据的元素数如何变化。E 是嵌入，1、2 是 "
-        "Transformer 层，H 是输出头；箭头是一次集合通信，颜色表示传的是什么。",
+        "一个训练步之内，{n} 张卡中的一张上，各类数据的元素数如何变化。E 是嵌入层，1、2 是 "
+        "Transformer 层，H 是输出层；箭头是一次集合通信，颜色表示传的是什么。",
     )
     alt = Words(
         "Four stacked areas of the elements held; their peaks, in units of Ψ: {peaks}.",

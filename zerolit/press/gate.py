@@ -14,6 +14,7 @@ from .page import Page, current, site
 
 _HEADING = re.compile(r"^#{1,6} ")
 _HEADING_ID = re.compile(r"\{ *#([\w-]+)[^}]*\}\s*$")
+_EXPONENT = re.compile(r"\de-\d")
 _NAME = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}")
 _SNIPPET = re.compile(r"--8\s*<\s*--")
 _CODE = re.compile(r"<(pre|code|svg|script)\b.*?</\1>", re.S)
@@ -109,4 +110,8 @@ def _value(page: Page, match: re.Match) -> str:
     if match[1] not in page.results:
         known = ", ".join(sorted(page.results)) or "none"
         raise PageError(f"{page.uri}: no block names the result {match[1]!r}; named are: {known}")
-    return page.results[match[1]]
+    shown, before = page.results[match[1]], match.string[: match.start()]
+    in_a_tag = before.rfind("<") > before.rfind(">")
+    if in_a_tag or not _EXPONENT.search(shown):
+        return shown
+    return f'<span class="zl-whole">{shown}</span>'  # else a line may end after its hyphen

@@ -279,7 +279,7 @@ def stage1(w: Worker, batches: Sequence[Batch]) -> RankProgram:
 def stage2(w: Worker, batches: Sequence[Batch]) -> RankProgram:
     """ZeRO-2: a gradient is reduced as soon as it is ready, and a share kept.
 
-    Ψ + 3Ψ/p stored. With G micro-batches (G+1)(p-1)/p·Ψ sent: the sum is
+    Ψ + 3Ψ/p stored. With k micro-batches (k+1)(p-1)/p·Ψ sent: the sum is
     taken for each of them.
     """
     tokens = yield from count_tokens(w, batches)
