@@ -243,11 +243,12 @@ def _draw_elements(
     above = keys.parameter_gap.max().item() * 1.6
     told = say(Words("key biases", "key 的偏置"))
     axes.text(1e-12, above, told, color=SERIES[0], ha="center", va="bottom")
-    axes.text(8e-9, 1e-13, say(Words("all others", "其余参数")), ha="right")
+    axes.text(3e-4, 1e-9, say(Words("all others", "其余参数")), va="bottom")
     top = step[name].parameter_gap.argmax()
     x, y = (getattr(step[name], field)[top].item() for field in ("gradient", "parameter_gap"))
     axes.scatter([x], [y], s=30, facecolors="none", edgecolors=INK)
-    axes.text(x, 5 * y, short(name), ha="right")
+    away = {"arrowstyle": "-", "color": INK, "linewidth": 0.6, "shrinkB": 4}
+    axes.annotate(short(name), (x, y), (0.5, 20 * y), arrowprops=away, ha="right", va="center")
     axes.axvline(EPS, color=FAINT, linewidth=1, ls=":")
     axes.text(EPS * 1.3, _TOP / 2, "|g| = ε", va="top")
     axes.axhline(_ULP, color=FAINT, linewidth=1, ls="--")

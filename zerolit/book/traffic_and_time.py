@@ -384,10 +384,10 @@ def two_levels_picture(levels: Levels, sent: Sequence[Sending]) -> str:
     )
     alt = Words(
         "Two rows of {cards} cards. Each card sends {inside:.2f} GB to its neighbour in the row, "
-        "{inside_ms:.1f} ms, and {between:.2f} GB to the card of its number in the other row, "
+        "{inside_ms:.1f} ms, and {between:.2f} GB to the card in its place of the other row, "
         "{between_ms:.1f} ms.",
         "两行，每行 {cards} 张卡。每张卡向同一行的邻居发 {inside:.2f} GB，{inside_ms:.1f} 毫秒；"
-        "向另一行同号的卡发 {between:.2f} GB，{between_ms:.1f} 毫秒。",
+        "向另一行同一位置的卡发 {between:.2f} GB，{between_ms:.1f} 毫秒。",
     )
     inside, between = (_carried(sent, where) for where in (True, False))
     facts = {
@@ -425,8 +425,7 @@ def _draw_levels(figure: Figure, levels: Levels, links: list, facts: dict) -> No
         ax.scatter([x], [y], color=INK, s=169, zorder=2)
         ax.text(x, y, str(rank), ha="center", va="center_baseline", fontsize=9, color=PAPER)
     ax.text(cards - 0.1, 2, say(_FAST, **facts), ha="right", va="center")
-    told = ax.text(cards / 2, 0, say(_SLOW, **facts), color=_RING, ha="center", va="center")
-    told.set_bbox({"facecolor": PAPER, "edgecolor": "none", "pad": 2})
+    ax.text(cards - 0.1, -2, say(_SLOW, **facts), color=_RING, ha="right", va="center")
     ax.set(xlim=(0, cards), ylim=(-2.2, 2.2))
     ax.axis("off")
 

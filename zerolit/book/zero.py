@@ -496,9 +496,11 @@ def moments_figure(steps: Sequence[OneStep]) -> str:
     """What card 0 holds through one step, stacked by kind, for each stage."""
     caption = Words(
         "What one of {n} cards holds, moment by moment, in one training step. E is the embedding, "
-        "1 and 2 the blocks, H the head; an arrow is a collective, in the colour of what it moves.",
+        "1 and 2 the blocks, H the head; an arrow is a collective, in the colour of what it moves. "
+        "A step begins with room for its gradients.",
         "一个训练步之内，{n} 张卡中的一张上，各类数据的元素数如何变化。E 是嵌入层，1、2 是 "
-        "Transformer 层，H 是输出层；箭头是一次集合通信，颜色表示传的是什么。",
+        "Transformer 层，H 是输出层；箭头是一次集合通信，颜色表示传的是什么。"
+        "一步开始时先为梯度分配空间。",
     )
     alt = Words(
         "Four stacked areas of the elements held; their peaks, in units of Ψ: {peaks}.",
@@ -506,8 +508,8 @@ def moments_figure(steps: Sequence[OneStep]) -> str:
     )
     with canvas(9.4, 6.7) as figure, canvas(4, 12.4) as narrow:
         for stage, one in enumerate(steps):
-            left, bottom = 0.06 + 0.48 * (stage % 2), 0.56 - 0.47 * (stage // 2)
-            _held_through(figure.add_axes((left, bottom, 0.45, 0.33)), stage, one, 9)
+            left, bottom = 0.05 + 0.51 * (stage % 2), 0.56 - 0.47 * (stage // 2)
+            _held_through(figure.add_axes((left, bottom, 0.43, 0.33)), stage, one, 9)
             below = 0.768 - 0.238 * stage
             _held_through(narrow.add_axes((0.1, below, 0.88, 0.165)), stage, one, 7)
         _key(figure, KINDS, 0.06, 0.25, 0.19)
