@@ -202,7 +202,8 @@ def _break(options: argparse.Namespace) -> int:
         return 0
     bug, console = find(options.name), Console()
     with Console(stderr=True).status("training with the bug and without it"):
-        table, told = break_table(bug.name), checks_in_words(bug.name, options.lang)
+        told = checks_in_words(bug.name, options.lang)
+        table = break_table(bug.name, options.lang)
     console.print(table.terminal(options.lang))
     console.print(diff(bug), markup=False, highlight=False)
     told_by = {"en": "told at once by: ", "zh": "立刻能发现它的检查："}[options.lang]

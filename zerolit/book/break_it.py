@@ -138,9 +138,9 @@ def _key(figure: Figure, y: float) -> None:
         left += 3.3 * width
 
 
-def break_table(name: str) -> Table:
+def break_table(name: str, language: str) -> Table:
     """For a terminal: the losses with and without one bug."""
-    caption = Words("{name}: {en}", "{name}：{zh}")
+    caption = Words("{name}: {title}", "{name}：{title}")
     columns = [Column("step", "d", *TRAINING_STEP)]
     runs = []
     for optimizer, shown in NAMES.items():
@@ -151,5 +151,5 @@ def break_table(name: str) -> Table:
             runs.append(observe(name, optimizer, wrong).losses)
     steps = sorted({1, 2, 3, 5, 10, STEPS // 2, STEPS})
     rows = [(step, *(run[step - 1] for run in runs)) for step in steps]
-    facts = {"name": name, "en": BUGS[name].title("en"), "zh": BUGS[name].title("zh")}
+    facts = {"name": name, "title": BUGS[name].title(language)}
     return Table("break-one", caption, columns, rows, facts)

@@ -228,7 +228,7 @@ def show(number: int) -> Drawing:
         told = render(
             figure_id, wide, _HIDDEN, _HIDDEN_ALT, facts, shown, tolerances, narrow=narrow
         )
-    return Drawing(f"{told}\n{_counters(number, name)}")
+    return Drawing(f"{told}\n\n{_counters(number, name)}")
 
 
 def _hidden_results(facts: Iterable[str]) -> list[str]:
