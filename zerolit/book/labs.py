@@ -274,7 +274,7 @@ def changed(name: str) -> Markdown:
     Raises:
         ValueError: there is no such bug.
     """
-    return Markdown(f"```diff\n{breaks.diff(breaks.find(name))}\n```")
+    return Markdown(f"```diff\n{breaks.diff(breaks.find(name))}\n```\n")
 
 
 def guess(number: int, name: str) -> Markdown:
