@@ -47,3 +47,14 @@ def test_there_are_five_wrong_and_three_right_of_each():
 def test_the_solution_holds_on_real_processes(exercise):
     verdict = judged(exercise, solution(exercise), "torch")
     assert verdict.right, verdict
+
+
+def test_a_program_that_is_proved_and_adds_nothing_on_processes():
+    adds = "if adds and not hasattr(arrived[0], 'numel') else"
+    text = solution("two-level").replace("if adds else", adds)
+    assert judged("two-level", text).right
+    verdict = judged("two-level", text, "torch")
+    assert verdict.sentence("en") == (
+        "on 4 processes, rank 0 does not end with the sum of all vectors"
+    )
+    assert verdict.sentence("zh") == "4 个进程上，rank 0 最后得到的不是所有向量之和"

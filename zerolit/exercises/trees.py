@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from zerolit.comm import RankProgram, Swap, collective, judge, simulate, tap
+from zerolit.comm import Chunks, RankProgram, Swap, collective, judge, simulate, tap
 from zerolit.comm.chunks import ChunkList, Symbol, parts
 
 from .exercise import Exercise, Wrong
 from .proof import SECONDS, proved
+from .ranks import asked, run
+from .shards import gradient_of
 
 # Exercise 5
 
@@ -48,7 +51,7 @@ BROADCAST = Exercise(
 NODES = ((1, 4), (2, 1), (2, 2), (2, 4), (3, 2), (4, 2))  # (nodes, cards in each)
 
 
-def _two_level(solution: Callable) -> dict[str, Any]:
+def _two_level(solution: Callable, engine: str) -> dict[str, Any]:
     program = collective("all_reduce", pieces=lambda size: size)(solution)
     for nodes, cards in NODES:
         verdict = judge(program, nodes * cards, seconds=SECONDS, cards=cards)
@@ -63,7 +66,25 @@ def _two_level(solution: Callable) -> dict[str, Any]:
         }
         if sent > least:
             raise Wrong("too_much", **what)
+    if engine == "torch":
+        _on_processes(solution, nodes=2, cards=2)
     return what
+
+
+def _on_processes(solution: Callable, nodes: int, cards: int) -> None:
+    """Sum vectors that the ranks do not divide, on processes that stand for the nodes' cards."""
+    size, n = nodes * cards, 10
+    facts = run(partial(_summed, n=n, cards=cards, solution=solution), size, "torch")
+    right = sum(gradient_of(rank, n, 0) for rank in range(size))
+    for rank, one in enumerate(facts):
+        if one.result != right.tolist():  # type: ignore[union-attr]
+            raise Wrong("sum", rank=rank, size=size)
+
+
+def _summed(rank: int, size: int, n: int, cards: int, solution: Callable) -> RankProgram:
+    vector = gradient_of(rank, n, 0)
+    yield from asked(solution(rank, size, Chunks(vector.tensor_split(size)), cards))
+    return vector.tolist()
 
 
 def _between(solution: Callable, nodes: int, cards: int) -> Fraction:
@@ -94,6 +115,10 @@ TWO_LEVEL = Exercise(
             "正确：已对 1 到 4 个节点证明；{nodes} 个节点、每个 {cards} 张卡时，"
             "每张卡在节点之间发出数组的 {sent}，已是下界",
         ),
+        "sum": (
+            "on {size} processes, rank {rank} does not end with the sum of all vectors",
+            "{size} 个进程上，rank {rank} 最后得到的不是所有向量之和",
+        ),
         "too_much": (
             "the sum is right, but with {nodes} nodes of {cards} cards one card sends {sent} of "
             "the array out of its node; {least} is enough: add up inside the node first, and let "
@@ -102,4 +127,5 @@ TWO_LEVEL = Exercise(
             "{least} 就够：先在节点内求和，再让每张卡各带节点和的一份去跨节点",
         ),
     },
+    engine=True,
 )
