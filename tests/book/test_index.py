@@ -48,7 +48,7 @@ def test_the_map_lists_pages_with_a_question(language):
     table = chapters([asked, silent, lab])
     in_all = "| | 合计 | 2 小时 |" if language == "zh" else "| | in all | 2 hours |"
     assert table.splitlines()[2:] == [
-        "| [3.1 A](a.md) | Why? | 8 |",  # two sections
+        "| [3.1 A](a.md) | Why? | 10 |",  # two sections, to five minutes
         "| [Lab](c.md) | Can you? | 100 |",
         in_all,
     ]

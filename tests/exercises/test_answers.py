@@ -50,8 +50,9 @@ def test_the_solution_holds_on_real_processes(exercise):
 
 
 def test_a_program_that_is_proved_and_adds_nothing_on_processes():
-    adds = "if adds and not hasattr(arrived[0], 'numel') else"
-    text = solution("two-level").replace("if adds else", adds)
+    first = "    p = len(ranks)\n"
+    forgets = "    adds = adds and not hasattr(x[0], 'numel')\n"  # of tensors only
+    text = solution("two-level").replace(first, first + forgets)
     assert judged("two-level", text).right
     verdict = judged("two-level", text, "torch")
     assert verdict.sentence("en") == (

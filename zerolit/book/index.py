@@ -151,5 +151,5 @@ _A_SECTION = 4  # minutes: three paragraphs and a figure or table, thought about
 
 
 def _minutes(page: "Source") -> int:
-    """What the page says itself, or by its sections."""
-    return page.meta.get("minutes", _A_SECTION * len(page.ids))
+    """What the page says itself, or by its sections; in steps of five."""
+    return page.meta.get("minutes", 5 * round(_A_SECTION * len(page.ids) / 5))
