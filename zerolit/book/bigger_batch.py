@@ -26,7 +26,7 @@ parted = partial(bigger_batch, gradients=())  # only how far the parameters are 
 elements = cache(zero.elements)
 noise_scale = cache(zero.noise_scale)
 
-_SINGLE, _MEAN = Words("loss, 1 card", "损失，1 张卡"), Words("loss, {n} cards", "损失，{n} 张卡")
+_SINGLE, _MEAN = Words("loss, 1 card", "单卡损失"), Words("loss, {n} cards", "{n} 卡损失")
 
 
 def batch_table(steps: Sequence[Step], shown: Sequence[int], ranks: int) -> Table:

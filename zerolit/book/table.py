@@ -1,5 +1,6 @@
 """Tables: one object that a page shows as HTML and a terminal prints with rich."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -10,6 +11,8 @@ import rich.table
 from zerolit.press import current
 
 from .words import Word, Words
+
+_BESIDE_A_NUMBER = re.compile(r"(?<=[第前后]) (?=\d)|(?<=\d) (?=[张步块段个卡])")
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,9 @@ class Column:
         return f' class="zl-{kind}"' if kind else ""
 
     def head(self, language: str, facts: Mapping[str, Any]) -> str:
-        """What stands above it."""
-        return Words(self.en, self.zh).fill(language, **facts)
+        """What stands above it; in Chinese a number keeps to its measure word."""
+        head = Words(self.en, self.zh).fill(language, **facts)
+        return _BESIDE_A_NUMBER.sub("\u00a0", head) if language == "zh" else head
 
     def text(self, value: Any, language: str) -> str:
         """A cell as it is shown; None is a dash."""

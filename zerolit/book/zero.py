@@ -124,10 +124,10 @@ def recipes_table(ranks: int) -> Table:
         "每张卡的 GB 数。",
     )
     columns = [
-        Column("recipe", "sentence", "recipe", "配方"),
+        Column("recipe", "s", "recipe", "配方"),
         Column("bytes", "s", "bytes", "字节", "bytes"),
         *(
-            Column(f"stage {stage}", ".1f", name.words.en, name.words.zh, "GB")
+            Column(f"stage {stage}", "g", name.words.en, name.words.zh, "GB")
             for stage, name in enumerate(STAGES)
         ),
     ]

@@ -47,7 +47,7 @@ def notebook(lab: Lab, kind: str = "skeletons") -> str:
 
 def _task(language: str, exercise: Exercise, kind: str) -> Iterator[dict[str, Any]]:
     text = text_of(exercise, language)
-    predict = f"**{say('predict', language)}:** {text.predict}"
+    predict = say("predict", language) + text.predict
     yield _prose(f"## {exercise.number}. {text.title}\n\n{text.question}\n\n{predict}")
     yield _code(source(exercise, kind).strip())
     yield _code(f'check("{exercise.name}", {exercise.function})')

@@ -9,6 +9,14 @@ from zerolit.exercises.texts import text_of
 from .lab import LABS, Code, Lab, Prose, Task, read_lab
 from .words import say
 
+_CHAPTERS = {  # as they are numbered
+    "ring-all-reduce": "3.1",
+    "traffic-and-time": "3.2",
+    "bigger-batch": "3.3",
+    "zero": "3.4",
+    "when-a-rank-dies": "R.2",
+    "order-of-the-sum": "R.3",
+}
 _HIDE = "  # markdown-exec: hide"
 
 
@@ -41,15 +49,16 @@ def _block(session: str, name: str, code: str) -> str:
 def _task(lab: Lab, exercise: Exercise) -> str:
     language, text = lab.language, text_of(exercise, lab.language)
     title = f"## {exercise.number}. {text.title} {{ #{exercise.name} }}"
-    place = say("belongs", language, place=exercise.place)
-    predict = f"**{say('predict', language)}:** {text.predict}"
+    chapter = _CHAPTERS[exercise.place.split(".md")[0]]
+    place = say("belongs", language, place=exercise.place, chapter=chapter)
+    predict = say("predict", language) + text.predict
     code = f"{source(exercise, 'skeletons').strip()}\n\n{_asked(exercise)}"
     start = f"{say('start', language)}\n\n```python\n{code}\n```"
     hints = [
         _folded("tip", say("hint", language, n=n), hint) for n, hint in enumerate(text.hints, 1)
     ]
     solved = _folded("success", say("solution", language), _solved(lab, exercise, text.point))
-    return "\n\n".join([title, f"{text.question} {place}", predict, start, *hints, solved])
+    return "\n\n".join([title, text.question + place, predict, start, *hints, solved])
 
 
 def _asked(exercise: Exercise) -> str:

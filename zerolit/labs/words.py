@@ -1,7 +1,7 @@
 """What labs say in every exercise, in English and in Chinese."""
 
 WORDS = {
-    "predict": ("Before you start, write down", "先写下"),
+    "predict": ("**Before you start, write down:** ", "**先写下：**"),
     "hint": ("Hint {n}", "提示 {n}"),
     "solution": ("A solution, and what the judge says of it", "一种解法，以及评判结果"),
     "start": (
@@ -16,7 +16,7 @@ WORDS = {
         "`zerolit lab {n} --lang zh` 复制一份。本页是解好的版本，答案都折叠在题目后面。"
         "在脚本里：`from zerolit.exercises import check`，再 `print(check(…))`。",
     ),
-    "belongs": ("It belongs to [this section]({place}).", "相关内容见[这一节]({place})。"),
+    "belongs": (" It belongs to [{chapter}]({place}).", "相关内容见 [{chapter}]({place})。"),
 }
 
 
