@@ -41,7 +41,7 @@ def test_a_name_that_other_checks_tell(twice):
 
 def test_a_name_that_the_same_checks_tell(twice):
     told = guess(twice, "never-averaged")
-    assert told.startswith("no: the same checks tell never-averaged, but after 24 steps its loss")
+    assert told.startswith("no: the same checks tell never-averaged, but after 18 steps its loss")
     assert guess(twice, "never-averaged", "zh").startswith("不对：能发现 never-averaged 的检查相同")
 
 

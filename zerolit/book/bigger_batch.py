@@ -243,7 +243,7 @@ def _draw_elements(
     above = keys.parameter_gap.max().item() * 1.6
     told = say(Words("key biases", "key 的偏置"))
     axes.text(1e-12, above, told, color=SERIES[0], ha="center", va="bottom")
-    axes.text(3e-4, 1e-9, say(Words("all others", "其余参数")), va="bottom")
+    axes.text(1e-4, 1e-9, say(Words("all others", "其余参数")), va="bottom")
     top = step[name].parameter_gap.argmax()
     x, y = (getattr(step[name], field)[top].item() for field in ("gradient", "parameter_gap"))
     axes.scatter([x], [y], s=30, facecolors="none", edgecolors=INK)
