@@ -167,6 +167,31 @@ def test_no_word_of_a_figure_leaves_it(visit):
     assert visit.page.evaluate(OUTSIDE) == []
 
 
+# Boxes lie along their words, which may be slanted; a font's own leading may touch the next line.
+OVERLAPPING = """() => [...document.querySelectorAll("article figure svg")].flatMap((svg) => {
+  const words = svg.getBoundingClientRect().width === 0 ? []
+    : [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim());
+  const laid = words.map((text) => {
+    const m = text.getScreenCTM(), b = text.getBBox(), slant = Math.atan2(m.b, m.a);
+    const scale = Math.hypot(m.a, m.b), cos = Math.cos(slant), sin = Math.sin(slant);
+    const [x, y] = [m.a * b.x + m.c * b.y + m.e, m.b * b.x + m.d * b.y + m.f];
+    const left = x * cos + y * sin, top = y * cos - x * sin;
+    const [right, bottom] = [left + b.width * scale, top + b.height * scale];
+    return {said: text.textContent, slant, left, top, right, bottom};
+  });
+  return laid.flatMap((one, i) => laid.slice(0, i).filter((other) => {
+    const wide = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+    const high = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+    const low = Math.min(one.bottom - one.top, other.bottom - other.top);
+    return Math.abs(one.slant - other.slant) < 0.01 && wide > 2 && high > 0.3 * low;
+  }).map((other) => `${other.said} | ${one.said}`));
+})"""
+
+
+def test_no_word_of_a_figure_lies_on_another(visit):
+    assert visit.page.evaluate(OVERLAPPING) == []
+
+
 def test_figures_and_tables_speak_for_themselves(visit):
     for figure in visit.page.locator("article svg[role=img]").all():
         assert len(figure.get_attribute("aria-label")) > 20
