@@ -93,7 +93,7 @@ def accumulation_table(once: Sequence[Run], more: Sequence[Run], ranks: int) -> 
         Column("stage", "s", "stage", "阶段"),
         Column("G 1", "g", "k = 1", "k = 1", "(p-1)/p·Ψ elements"),
         Column("G 4", "g", "k = 4", "k = 4", "(p-1)/p·Ψ elements"),
-        Column("G formula", "s", "for any G", "任意 G"),
+        Column("G formula", "s", "for any k", "任意 k"),
     ]
     unit = len(once[0].parameters) * (ranks - 1) / ranks
     formulas = ("2", "2", "k + 1", "3k")
@@ -206,11 +206,13 @@ def cards_figure(steps: Sequence[OneStep]) -> str:
         "Boxes: what each of {n} cards holds, P parameters, G gradients, m and v; a quarter of a "
         "box is a slice. Lines: one step of the {n} cards, from left to right. A grey bar computes "
         "a unit: E the embedding, 1 and 2 the blocks, H the head. Arrows show who sends to whom: "
-        "solid ones add (reduce-scatter), dotted ones copy (all-gather).",
+        "solid ones add (reduce-scatter), dotted ones copy (all-gather). One group of arrows stands for "
+        "the {turns} steps of a unit's collective; the long arrow closes the ring.",
         "方格：{n} 张卡各存什么，P 是参数，G 是梯度，还有 m 和 v；四分之一格是一段。"
         "横线：{n} 张卡的一个训练步，从左到右。灰条表示在算一个单元：E 是嵌入层，1、2 是 "
         "Transformer 层，H 是输出层。箭头表示谁发给谁：实线边传边加（reduce-scatter），"
-        "虚线只复制（all-gather）。",
+        "虚线只复制（all-gather）。一组箭头代表一个单元的一次集合通信，共 {turns} 步；"
+        "长箭头把环闭合。",
     )
     alt = Words(
         "For stages 0 to 3 each card holds {stored} Ψ. In one step it sends to the next card of "
@@ -230,7 +232,7 @@ def cards_figure(steps: Sequence[OneStep]) -> str:
             "counts": ", ".join(str(len(_collectives(one))) for one in steps),
             "sent": ", ".join(f"{each:g}" for each in sums),
         }
-        shown = {"n": len(steps[0].moments)}
+        shown = {"n": len(steps[0].moments), "turns": len(steps[0].moments) - 1}
         return render("zero-cards", figure, caption, alt, facts, shown, narrow=narrow)
 
 

@@ -31,7 +31,7 @@ def reduce_scatter(rank: int, size: int, x: Chunks) -> RankProgram:
         send, receive = (rank - step + 1) % size, (rank - step) % size
         swap = Swap(x[send], right, left, x[receive], send, "reduce-scatter")
         x[receive] += yield swap
-    return right
+    return right  # the number of the chunk that is finished here, too
 
 
 # --8<-- [end:reduce_scatter]
