@@ -12,7 +12,10 @@ from zerolit.press import current
 
 from .words import Word, Words
 
-_BESIDE_A_NUMBER = re.compile(r"(?<=[第前后]) (?=\d)|(?<=\d) (?=[张步块段个卡])")
+_TOGETHER = {  # where a head does not break
+    "en": re.compile(r" (?=\S{1,2}$)"),
+    "zh": re.compile(r"(?<=[第前后]) (?=\d)|(?<=\d) (?=[张步块段个卡])| (?=\S{1,2}$)"),
+}
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,9 @@ class Column:
         return f' class="zl-{kind}"' if kind else ""
 
     def head(self, language: str, facts: Mapping[str, Any]) -> str:
-        """What stands above it; in Chinese a number keeps to its measure word."""
+        """What stands above it; a unit or a number is not left alone in a line."""
         head = Words(self.en, self.zh).fill(language, **facts)
-        return _BESIDE_A_NUMBER.sub("\u00a0", head) if language == "zh" else head
+        return _TOGETHER[language].sub("\u00a0", head)
 
     def text(self, value: Any, language: str) -> str:
         """A cell as it is shown; None is a dash."""

@@ -206,7 +206,7 @@ def cards_figure(steps: Sequence[OneStep]) -> str:
         "Boxes: what each of {n} cards holds, P parameters, G gradients, m and v; a quarter of a "
         "box is a slice. Lines: one step of the {n} cards, from left to right. A grey bar computes "
         "a unit: E the embedding, 1 and 2 the blocks, H the head. Arrows show who sends to whom: "
-        "solid ones add (reduce-scatter), dotted ones copy (all-gather). One group of arrows stands for "
+        "solid ones add (reduce-scatter), dotted ones copy (all-gather). A group of arrows is "
         "the {turns} steps of a unit's collective; the long arrow closes the ring.",
         "方格：{n} 张卡各存什么，P 是参数，G 是梯度，还有 m 和 v；四分之一格是一段。"
         "横线：{n} 张卡的一个训练步，从左到右。灰条表示在算一个单元：E 是嵌入层，1、2 是 "
