@@ -180,42 +180,42 @@ SENTENCES = {
         "twice",
         "first wrong hop: step 3, rank 2 → rank 0, chunk 0; on rank 0, chunk 0: rank 0 is in "
         "it twice (line 6)",
-        "第一个出错的传递：第 3 步，rank 2 → rank 0，第 0 块；rank 0 的"
+        "第一处出错的传输：第 3 步，rank 2 → rank 0，第 0 块；rank 0 的"
         "第 0 块：rank 0 被算了两次（第 6 行）",
     ),
     "mixed": (
         "mixed",
         "first wrong hop: step 1, rank 2 → rank 0, chunk 0; on rank 0, chunk 0: another "
         "chunk was put into it (line 6)",
-        "第一个出错的传递：第 1 步，rank 2 → rank 0，第 0 块；rank 0 的"
+        "第一处出错的传输：第 1 步，rank 2 → rank 0，第 0 块；rank 0 的"
         "第 0 块：放进了别的块（第 6 行）",
     ),
     "junk": (
         "junk",
         "first wrong hop: step 1, rank 2 → rank 0, chunk 2; on rank 0, chunk 2: added to "
         "what was there before, which is nobody's share (line 6)",
-        "第一个出错的传递：第 1 步，rank 2 → rank 0，第 2 块；rank 0 的"
+        "第一处出错的传输：第 1 步，rank 2 → rank 0，第 2 块；rank 0 的"
         "第 2 块：加到了原有的内容上，而那不是任何 rank 的数据（第 6 行）",
     ),
     "lost": (
         "lost",
         "first wrong hop: step 1, rank 2 → rank 0, chunk 2; on rank 0, chunk 2: rank 0 is no "
         "longer in it (line 6)",
-        "第一个出错的传递：第 1 步，rank 2 → rank 0，第 2 块；rank 0 的"
+        "第一处出错的传输：第 1 步，rank 2 → rank 0，第 2 块；rank 0 的"
         "第 2 块：rank 0 的那一份丢了（第 6 行）",
     ),
     "early": (
         "early",
         "first wrong hop: step 2, rank 1 → rank 2, chunk 0; it leaves without rank 0, which "
         "rank 1 had for chunk 0 (line 7)",
-        "第一个出错的传递：第 2 步，rank 1 → rank 2，第 0 块；发出时缺了 ra"
+        "第一处出错的传输：第 2 步，rank 1 → rank 2，第 0 块；发出时缺了 ra"
         "nk 0 的那一份，而 rank 1 已经有第 0 块的这一份（第 7 行）",
     ),
     "dropped": (
         "dropped",
         "first wrong hop: step 1, rank 2 → rank 0, chunk 2; rank 0 does nothing with what "
         "arrived, and chunk 2 ends without rank 2 (line 6)",
-        "第一个出错的传递：第 1 步，rank 2 → rank 0，第 2 块；rank 0 没"
+        "第一处出错的传输：第 1 步，rank 2 → rank 0，第 2 块；rank 0 没"
         "有用收到的内容，第 2 块最后缺 rank 2（第 6 行）",
     ),
     "never": (
@@ -223,7 +223,7 @@ SENTENCES = {
         "rank 0 stops after step 3; chunk 2 of rank 0 still lacks rank 1, which rank 2 "
         "holds: the hop rank 2 → rank 0 never came",
         "rank 0 在第 3 步之后就结束了；它的第 2 块还缺 rank 1，而 rank 2"
-        " 有它：rank 2 → rank 0 的传递没有发生",
+        " 有它：rank 2 → rank 0 的传输没有发生",
     ),
     "uneven": (
         "uneven",

@@ -27,7 +27,7 @@ def test_a_source_is_judged_as_a_function_is():
 def test_a_wrong_source_gets_the_sentence_of_examine():
     verdict = judge(source([("x[receive] + arrived if step < size else ", "")]), 4)
     assert (verdict.kind, verdict.rank, verdict.step, verdict.hop) == ("lost", 0, 1, (3, 0))
-    assert verdict.sentence("zh").startswith("第一个出错的传递：第 1 步，rank 3 → rank 0，第 3 块")
+    assert verdict.sentence("zh").startswith("第一处出错的传输：第 1 步，rank 3 → rank 0，第 3 块")
 
 
 def test_code_that_computes_for_ever_is_stopped_where_it_stands():

@@ -75,14 +75,14 @@ def test_what_is_right_is_said_too():
             Verdict("untaken", 3, 0, 2, (0, 1), 0, {"ranks": [2], "other": 2}, 7),
             "first wrong hop: step 2, rank 0 → rank 1, chunk 0; it leaves without rank 2, which "
             "rank 2 offers and rank 0 never takes (line 7)",
-            "第一个出错的传递：第 2 步，rank 0 → rank 1，第 0 块；发出时缺了 rank 2 的那一份："
+            "第一处出错的传输：第 2 步，rank 0 → rank 1，第 0 块；发出时缺了 rank 2 的那一份："
             "rank 2 要发给它，rank 0 却一直没有接收（第 7 行）",
         ),
         (
             Verdict("poor", 5, 2, 3, (2, 3), 0, {"ranks": [0, 1, 4], "last": 3}),
             "first wrong hop: step 3, rank 2 → rank 3, chunk 0; it brings too little, and rank 3 "
             "ends without rank 0, 1, 4",
-            "第一个出错的传递：第 3 步，rank 2 → rank 3，第 0 块；带来的不全，"
+            "第一处出错的传输：第 3 步，rank 2 → rank 3，第 0 块；带来的不全，"
             "rank 3 结束时还缺 rank 0、1、4",
         ),
     ],

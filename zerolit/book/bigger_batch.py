@@ -74,14 +74,14 @@ def leaders_table(variants: Mapping[str, Sequence[Step]], ranks: int) -> Table:
     """For each way of training: how far apart at the start and at the end, and what leads."""
     caption = Words(
         "How far {n} cards and one are apart, and which parameter is farthest.",
-        "{n} 张卡与一张卡相差多少，差得最远的是哪个参数。",
+        "{n} 张卡与一张卡相差多少，差得最多的是哪个参数。",
     )
     columns = [
         Column("variant", "s", "training", "训练方式"),
         Column("gap first", ".1e", "after step 0", "第 0 步后", tolerance=GAP),
-        Column("leads first", "s", "farthest at first", "起初差得最多的", tolerance=MACHINE),
+        Column("leads first", "s", "farthest at first", "起初差得最多的参数", tolerance=MACHINE),
         Column("gap last", ".1e", "after step {last}", "第 {last} 步后", tolerance=GAP),
-        Column("leads last", "s", "farthest at the end", "最后差得最多的", tolerance=MACHINE),
+        Column("leads last", "s", "farthest at the end", "最后差得最多的参数", tolerance=MACHINE),
     ]
     rows = []
     for name, steps in variants.items():

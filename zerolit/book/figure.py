@@ -93,6 +93,8 @@ def render(
     for key, value in (facts | (data or {}) | _lines(figure)).items():
         current().record(f"{name}.{key}", value, (tolerances or {}).get(key, ""))
     told = alt.fill(language, **facts)
+    if language == "zh":
+        told = told.replace(", ", "、")
     if narrow is None:
         drawn = f'<div class="zl-scroll" tabindex="0">{_image(name, figure, told)}</div>'
     else:

@@ -217,10 +217,10 @@ def bf16_figure(sizes: Sequence[int]) -> str:
         "加数都是 bf16；标明 float32 的线，部分和用 float32。",
     )
     alt = Words(
-        "Mean relative error from {first} to {last} ranks; at {last} it is {ring:.1e} for the "
-        "ring, {tree:.1e} for the tree and {wide:.1e} for the ring in float32.",
-        "{first} 到 {last} 个 rank 的平均相对误差；{last} 个 rank 时，环形为 {ring:.1e}，"
-        "树为 {tree:.1e}，用 float32 的环形为 {wide:.1e}。",
+        "Mean relative error from {first} to {last} ranks; at {last} it is {ring:.1%} for the "
+        "ring, {tree:.1%} for the tree and {wide:.1e} for the ring in float32.",
+        "{first} 到 {last} 个 rank 的平均相对误差；{last} 个 rank 时，环形为 {ring:.1%}，"
+        "树为 {tree:.1%}，用 float32 的环形为 {wide:.1e}。",
     )
     lines = [("ring", "ring right", torch.bfloat16), ("tree", "tree", torch.bfloat16)]
     lines.append(("wide", "ring right", torch.float32))

@@ -125,6 +125,14 @@ _UNITS = {
     "tokens": ("tokens", "个 token"),
     "s": ("s", "秒"),
     "µs": ("µs", "微秒"),
+    "cards": ("cards", "张卡"),
+    "years": ("years", "年"),
+    "days": ("days", "天"),
+    "hours": ("hours", "小时"),
+    "billion parameters": ("billion parameters", "十亿参数"),
+    "bytes per parameter": ("bytes per parameter", "字节/参数"),
+    "1e22 operations": ("10²² operations", "10²² 次运算"),
+    "(p-1)/p·Ψ elements": ("(p−1)/p · Ψ", "(p−1)/p · Ψ"),
 }
 
 

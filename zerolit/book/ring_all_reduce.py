@@ -79,7 +79,7 @@ def proofs_table(proofs: dict[str, Sequence[Proof]]) -> Table:
     )
     columns = [
         Column("goal", "s", "collective", "集合通信"),
-        Column("proved for", "s", "proved for p", "已证明的 p"),
+        Column("proved for", "s", "proved for p", "对哪些 p 已证明"),
         Column("sent share", "s", "busiest card sends, p = 4", "p = 4 时单卡最大发送量"),
         Column("bound share", "s", "lower bound", "下界"),
         Column("reached", "s", "bound reached", "是否达到下界"),

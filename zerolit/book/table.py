@@ -148,7 +148,7 @@ class Table:
         table = rich.table.Table(caption=caption, caption_justify="left")
         for column in self.columns:
             justify = "right" if column.numeric else "left"
-            table.add_column(column.head(language, self.facts), justify=justify)  # type: ignore[arg-type]
+            table.add_column(column.head(language, self.facts), justify=justify, overflow="fold")  # type: ignore[arg-type]
         for row in self.text(language):
             table.add_row(*row)
         return table

@@ -27,7 +27,7 @@ def traffic_table(length: int, ranks: Sequence[int]) -> Table:
     """Elements counted on the wire, ring beside parameter server."""
     caption = Words(
         "Elements on the wire for one all-reduce of {n} numbers, counted.",
-        "对 {n} 个数做一次 all-reduce，实际传输的元素个数。",
+        "对 {n:,} 个数做一次 all-reduce，实际传输的元素个数。",
     )
     columns = [
         _RANKS,
@@ -137,9 +137,11 @@ def wall_table(training: Training, params: Sequence[float]) -> Table:
     """The walls of models of other sizes, on the same cards, links and batch."""
     caption = Words(
         "Models of several sizes: the ring on {p} cards, and the wall, in cards, latency included. "
-        "Without latency the formula gives {backward:.1f} and {perfect:.1f} for all of them.",
+        "Without latency the formula gives {backward:.1f} and {perfect:.1f} for all of them; in the "
+        "table are the first cards that wait.",
         "不同大小的模型：{p} 张卡上的环形 all-reduce，以及墙在多少张卡（计入延迟）。"
-        "不计延迟时，公式对所有模型都给出 {backward:.1f} 与 {perfect:.1f}。",
+        "不计延迟时，公式对所有模型都给出 {backward:.1f} 与 {perfect:.1f}；"
+        "表中是开始等网络的第一个整数。",
     )
     columns = [
         Column("params", "s", "parameters", "参数量"),

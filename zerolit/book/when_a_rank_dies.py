@@ -38,7 +38,7 @@ _FAULTS = {
 _SEEN = {
     "closed": ("connection closed or reset", "连接被关闭或重置"),
     "timed out": ("timed out", "超时"),
-    "aborted": ("nothing: gloo aborts its process", "来不及报错：gloo 直接中止它的进程"),
+    "aborted": ("nothing: gloo aborts its process", "来不及报错：gloo 直接中止接收方的进程"),
     None: ("nothing: all return", "什么也看不到：全部正常返回"),
 }
 _WHERE = {

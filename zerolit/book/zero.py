@@ -29,7 +29,7 @@ _KIND_WORDS = {
     "optimizer": Words("optimizer state", "优化器状态"),
     "gathered": Words("gathered unit", "临时收集的单元"),
 }
-_OVER_PSI = Words("elements stored, ÷ Ψ", "存储的元素数，÷ Ψ")
+_OVER_PSI = Words("elements stored, ÷ Ψ", "常驻的元素数（Ψ）")
 _BYTES = Words("bytes per parameter", "每个参数的字节数")
 SEVEN, CARD_BYTES = 7e9, 80e9  # the page's model, and its card's memory
 _LINES = ("-", (0, (6, 2)), (0, (5, 2, 1, 2)), (0, (1, 1.5)))  # of the stages: colours are kinds
@@ -57,16 +57,16 @@ def stages_table(runs: Mapping[int, Run], ranks: int) -> Table:
     caption = Words(
         "{steps} steps on {n} cards; Ψ = {psi}. Stored is counted after the update, before the "
         "gradients are released.",
-        "{n} 张卡上训练 {steps} 步；Ψ = {psi}。存储量在更新之后、释放梯度之前计数。",
+        "{n} 张卡上训练 {steps} 步；Ψ = {psi}。常驻量在更新之后、释放梯度之前计数。",
     )
     columns = [
         Column("stage", "s", "stage", "阶段"),
         Column("differs", ".1f", "differs from data parallel by", "与数据并行之差"),
-        Column("stored", "g", "stored, ÷ Ψ", "存储量，÷ Ψ", "Ψ elements"),
+        Column("stored", "g", "stored, ÷ Ψ", "每张卡常驻（Ψ）", "Ψ elements"),
         Column("stored formula", "s", "formula", "公式"),
-        Column("sent", "g", "sent per step, ÷ Ψ", "每步发出，÷ Ψ", "Ψ elements"),
+        Column("sent", "g", "sent per step, ÷ Ψ", "每张卡每步发出（Ψ）", "Ψ elements"),
         Column("sent formula", "s", "formula", "公式"),
-        Column("peak", ".3f", "peak, ÷ Ψ", "峰值，÷ Ψ", "Ψ elements"),
+        Column("peak", ".3f", "peak, ÷ Ψ", "峰值（Ψ）", "Ψ elements"),
     ]
     first = next(iter(runs.values()))
     psi = len(first.parameters)
@@ -212,7 +212,7 @@ def cards_figure(steps: Sequence[OneStep]) -> str:
         "横线：{n} 张卡的一个训练步，从左到右。灰条表示在算一个单元：E 是嵌入层，1、2 是 "
         "Transformer 层，H 是输出层。箭头表示谁发给谁：实线边传边加（reduce-scatter），"
         "虚线只复制（all-gather）。一组箭头代表一个单元的一次集合通信，共 {turns} 步；"
-        "长箭头把环闭合。",
+        "长箭头把环闭合。更新部分的灰条：数据并行更新整个单元，ZeRO 只更新本卡的一段。",
     )
     alt = Words(
         "For stages 0 to 3 each card holds {stored} Ψ. In one step it sends to the next card of "
@@ -465,7 +465,7 @@ def _bars(
 def _gigabytes(ax: Axes, kinds: Mapping[str, Sequence[float]], names: bool) -> None:
     _bars(ax, kinds, room=132, names=names)
     _card_line(ax, vertical=True)
-    ax.set_xlabel(say(Words("GB of a 7B model", "7B 模型，GB")))
+    ax.set_xlabel(say(Words("GB of a 7B model", "7B 模型（GB）")))
     above = ax.secondary_xaxis("top", functions=(_per_parameter, _of_the_model))
     above.set_xlabel(say(_BYTES), fontsize=10)
     above.set_xticks([0, 4, 8, 12, 16])
@@ -595,7 +595,7 @@ def _byte_lines(ax: Axes, ranks: Sequence[int], names: float) -> None:
         ax.text(names, line[-1] / 120, say(STAGES[stage]), va="center", transform=ax.transAxes)
     ax.set(ylim=(0, 120))
     _card_line(ax, vertical=False)
-    ax.set_title(say(Words("GB of a 7B model", "7B 模型，GB")), fontsize=10.5, loc="left")
+    ax.set_title(say(Words("GB of a 7B model", "7B 模型（GB）")), fontsize=10.5, loc="left")
     _log_axis(ax, ranks)
     beside = ax.secondary_yaxis("right", functions=(_per_parameter, _of_the_model))
     beside.set_yticks([0, 4, 8, 12, 16])

@@ -142,41 +142,41 @@ SENTENCES: dict[str, tuple[str, str]] = {
     # What becomes of the sums
     "twice": (
         "first wrong hop: {hop}; on {holder}: {who} is in it twice{code}",
-        "第一个出错的传递：{hop}；{holder}：{who} 被算了两次{code}",
+        "第一处出错的传输：{hop}；{holder}：{who} 被算了两次{code}",
     ),
     "mixed": (
         "first wrong hop: {hop}; on {holder}: another chunk was put into it{code}",
-        "第一个出错的传递：{hop}；{holder}：放进了别的块{code}",
+        "第一处出错的传输：{hop}；{holder}：放进了别的块{code}",
     ),
     "junk": (
         "first wrong hop: {hop}; on {holder}: added to what was there before, which is nobody's "
         "share{code}",
-        "第一个出错的传递：{hop}；{holder}：加到了原有的内容上，而那不是任何 rank 的数据{code}",
+        "第一处出错的传输：{hop}；{holder}：加到了原有的内容上，而那不是任何 rank 的数据{code}",
     ),
     "lost": (
         "first wrong hop: {hop}; on {holder}: {who} is no longer in it{code}",
-        "第一个出错的传递：{hop}；{holder}：{who} 的那一份丢了{code}",
+        "第一处出错的传输：{hop}；{holder}：{who} 的那一份丢了{code}",
     ),
     "early": (
         "first wrong hop: {hop}; it leaves without {who}, which rank {rank} had for chunk "
         "{chunk}{code}",
-        "第一个出错的传递：{hop}；发出时缺了 {who} 的那一份，"
+        "第一处出错的传输：{hop}；发出时缺了 {who} 的那一份，"
         "而 rank {rank} 已经有第 {chunk} 块的这一份{code}",
     ),
     "dropped": (
         "first wrong hop: {hop}; rank {rank} does nothing with what arrived, and chunk {chunk} "
         "ends without {who}{code}",
-        "第一个出错的传递：{hop}；rank {rank} 没有用收到的内容，第 {chunk} 块最后缺 {who}{code}",
+        "第一处出错的传输：{hop}；rank {rank} 没有用收到的内容，第 {chunk} 块最后缺 {who}{code}",
     ),
     "untaken": (
         "first wrong hop: {hop}; it leaves without {who}, which rank {other} offers and "
         "rank {rank} never takes{code}",
-        "第一个出错的传递：{hop}；发出时缺了 {who} 的那一份：rank {other} 要发给它，"
+        "第一处出错的传输：{hop}；发出时缺了 {who} 的那一份：rank {other} 要发给它，"
         "rank {rank} 却一直没有接收{code}",
     ),
     "poor": (
         "first wrong hop: {hop}; it brings too little, and rank {last} ends without {who}{code}",
-        "第一个出错的传递：{hop}；带来的不全，rank {last} 结束时还缺 {who}{code}",
+        "第一处出错的传输：{hop}；带来的不全，rank {last} 结束时还缺 {who}{code}",
     ),
     "never": (
         "rank {rank} stops {after}; chunk {chunk} of rank {rank} still lacks {who}, {source}",
@@ -391,7 +391,7 @@ class _Chinese(_English):
     def source(self, source: int | None, ranks: Sequence[int], rank: int) -> str:
         if source is None:
             return "而哪里都没有它"
-        return f"而 rank {source} 有它：rank {source} → rank {rank} 的传递没有发生"
+        return f"而 rank {source} 有它：rank {source} → rank {rank} 的传输没有发生"
 
 
 _EN, _ZH = _English(), _Chinese()

@@ -111,7 +111,7 @@ MEAN_LOSS = Exercise(
         ),
         "mean_of_means": _loss_is(
             "that is the mean of the ranks' means: it weighs ranks, not tokens",
-            "这是各 rank 均值的均值：它给 rank 加权，而不是给 token 加权",
+            "这是各 rank 平均的平均：它给 rank 加权，而不是给 token 加权",
         ),
         "sum_of_means": _loss_is(
             "that is the sum of the ranks' means; add up losses and tokens, not means",
@@ -244,7 +244,7 @@ DATA_PARALLEL = Exercise(
         ),
         "mean_of_means": _gradient_is(
             "that is the mean of the ranks' means: it weighs ranks, not tokens",
-            "这是各 rank 均值的均值：它给 rank 加权，而不是给 token 加权",
+            "这是各 rank 平均的平均：它给 rank 加权，而不是给 token 加权",
         ),
         "last": _gradient_is(
             "only the last micro-batch is in it",

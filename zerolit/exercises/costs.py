@@ -169,7 +169,7 @@ WALL = Exercise(
         "backward": _wall_is(
             "the compute is 6 operations for each parameter and token, and `overlap` already says "
             "which part of it hides the ring",
-            "计算量是每个参数、每个 token 6 次运算；其中哪一部分能遮住通信，`overlap` 已经说明了",
+            "计算量是每个参数、每个 token 6 次运算；其中哪一部分能掩盖通信，`overlap` 已经说明了",
         ),
         "half": _wall_is(
             "an all-reduce sends nearly twice the gradients: a reduce-scatter and an all-gather",
@@ -181,7 +181,7 @@ WALL = Exercise(
         ),
         "no_overlap": _wall_is(
             "only a part of the compute, `overlap`, hides the ring",
-            "能遮住通信的只是计算的一部分，即 `overlap`",
+            "能掩盖通信的只是计算的一部分，即 `overlap`",
         ),
         "bits": _wall_is(
             "bandwidth is in bytes per second here, not in bits",
@@ -194,7 +194,7 @@ WALL = Exercise(
         ),
         "wrong": _wall_is(
             "set what is sent over the bandwidth equal to the part of the compute that hides it",
-            "令通信量除以带宽等于能遮住它的那部分计算时间",
+            "令通信量除以带宽等于能掩盖它的那部分计算时间",
         ),
     },
 )

@@ -84,7 +84,7 @@ _ADD = (
 )
 _RETURN = (
     "if no hop is missing, another chunk is finished on this card: return its number",
-    "如果传递一次也没有少，那么这张卡上完整的是另一块：应返回那一块的块号",
+    "如果传输一次也没有少，那么这张卡上完整的是另一块：应返回那一块的块号",
 )
 _ROUND = (
     "pass on finished chunks: first your own, then what has just arrived",

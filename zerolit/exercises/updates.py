@@ -126,7 +126,7 @@ SLIPS = {
 def _adamw_is(en: str, zh: str) -> tuple[str, str]:
     return (
         f"{{size}} slices, step {{step}}: slice {{rank}} is not what torch.optim.AdamW gives; {en}",
-        f"切成 {{size}} 片，第 {{step}} 步：第 {{rank}} 片与 torch.optim.AdamW 的结果不同；{zh}",
+        f"切成 {{size}} 段，第 {{step}} 步：第 {{rank}} 段与 torch.optim.AdamW 的结果不同；{zh}",
     )
 
 
@@ -140,7 +140,7 @@ ADAMW_SLICE = Exercise(
         "right": (
             "right: in 1 to {size} slices, over {steps} steps, it is torch.optim.AdamW on the "
             "whole vector",
-            "正确：切成 1 到 {size} 片，{steps} 步之内都与 torch.optim.AdamW "
+            "正确：切成 1 到 {size} 段，{steps} 步之内都与 torch.optim.AdamW "
             "更新整个向量的结果一致",
         ),
         "unmoved": _adamw_is(
