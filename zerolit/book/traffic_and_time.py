@@ -137,7 +137,7 @@ def wall_table(training: Training, params: Sequence[float]) -> Table:
     """The walls of models of other sizes, on the same cards, links and batch."""
     caption = Words(
         "Models of several sizes: the ring on {p} cards, and the wall, in cards, latency included. "
-        "Without latency the formula gives {backward:.1f} and {perfect:.1f} for all of them; in the "
+        "Without latency the formula gives {backward:.1f} and {perfect:.1f} for all; in the "
         "table are the first cards that wait.",
         "不同大小的模型：{p} 张卡上的环形 all-reduce，以及墙在多少张卡（计入延迟）。"
         "不计延迟时，公式对所有模型都给出 {backward:.1f} 与 {perfect:.1f}；"
