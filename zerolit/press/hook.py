@@ -58,7 +58,7 @@ def on_config(config):
         site.limit = config.extra.get("seconds_per_page", type(site).limit)
     else:
         _translate_navigation(config)
-        config.mdx_configs["toc"]["permalink_title"] = "链接"
+        config.mdx_configs.setdefault("toc", {})["permalink_title"] = "链接"
     gate.wrap_fences(config.mdx_configs["pymdownx.superfences"]["custom_fences"])
     config.mdx_configs["pymdownx.snippets"]["base_path"] = [str(_root(config))]
     return config
