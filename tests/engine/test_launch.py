@@ -291,6 +291,22 @@ def test_a_program_from_stdin_is_refused_in_a_sentence():
     assert "ranks cannot be started from <stdin>; save the program as a file" in run.stderr
 
 
+def test_a_program_without_a_guard_is_refused_in_a_sentence(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("from zerolit.engine import launch\nprint(launch(int, 2))\n")
+    run = subprocess.run([sys.executable, program], capture_output=True, text=True)
+    assert run.returncode == 1 and run.stdout == ""
+    *_, told = run.stderr.splitlines()
+    assert told == (
+        "ValueError: every rank imports the program and comes to this call again; put it behind "
+        "`if __name__ == '__main__':`"
+    )
+    assert run.stderr.count("Traceback") == 1  # the reader's own
+    program.write_text(program.read_text().replace("print", "if __name__ == '__main__':\n  print"))
+    run = subprocess.run([sys.executable, program], capture_output=True, text=True)
+    assert run.stdout == "[0, 0]\n"
+
+
 def test_no_ranks():
     with pytest.raises(ValueError, match="size is 0; it must be at least 1"):
         launch(jobs.say_rank, 0)

@@ -25,7 +25,7 @@ import torch.distributed as dist
 
 from . import status
 from .rank import Job, be_rank, hear, join, listen
-from .watch import Rank, Watch, ending
+from .watch import LAUNCHES_ITSELF, Rank, Watch, ending
 
 # What a rank imports; torch._dynamo is imported by PyTorch's own trainings, half a second each.
 PRELOAD = ["zerolit.engine", "zerolit.engine.stock", "torch._dynamo"]
@@ -57,8 +57,11 @@ def launch(
         ValueError: a size below 1, or not that of `torchrun`; another device, or too few of them;
             another timeout or device than the first launch under `torchrun`; a network interface
             that this machine lacks; functions or arguments that processes cannot get; a program
-            that was typed or piped into Python, which processes cannot import.
+            that was typed or piped into Python, which processes cannot import, or that calls this
+            where they import it, not behind `if __name__ == "__main__":`.
     """
+    if getattr(mp.current_process(), "_inheriting", False):  # a rank that imports the program
+        os._exit(LAUNCHES_ITSELF)
     if size < 1:
         raise ValueError(f"size is {size}; it must be at least 1")
     _refuse_interface()

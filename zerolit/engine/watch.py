@@ -11,6 +11,7 @@ from typing import Any
 from . import status
 from .rank import hear
 
+LAUNCHES_ITSELF = 78  # how a rank exits whose import of the program comes to `launch` again
 GRACE = 0.8  # seconds for the culprit to be heard after a victim
 SETTLE = 0.2  # seconds for all that do not fit to be seen after the first
 _VICTIM = re.compile(
@@ -88,6 +89,11 @@ class Watch:
         rank = self.ranks[i]
         rank.process.join()
         rank.ended = True
+        if rank.process.exitcode == LAUNCHES_ITSELF:
+            raise ValueError(
+                "every rank imports the program and comes to this call again; put it behind "
+                "`if __name__ == '__main__':`"
+            ) from None
         if not rank.complaint and not rank.finished:
             self._misfit()
             raise EngineError(i, rank.doing, ending(rank.process.exitcode or 0))
